@@ -1,0 +1,182 @@
+// duelease/engine.h: the embedded engine.
+//
+//     auto engine = duelease::Engine::open("/var/lib/shop/orders", {});
+//     if (!engine) return complain(engine.error());
+//
+//     duelease::ScheduleRequest order{.queue = "unpaid", .id = "4711", .due = in_30_minutes};
+//     auto scheduled = (*engine)->schedule(order);          // On disk when it returns.
+//
+//     duelease::ClaimRequest ask{.queues = {"unpaid"}, .worker = "w1", .wait = 10s};
+//     auto claimed = (*engine)->claim(ask);                 // Waits for the next order to fall due.
+//     for (const duelease::Claimed& c : *claimed) {
+//       cancel_in_shop(c.id);
+//       auto done = (*engine)->complete({.queue = c.queue, .id = c.id, .token = c.token});
+//     }
+//
+// Threads. Every method is safe from any thread. A call without a callback blocks its thread until the
+// change is as durable as Options::durability says. A call with a callback returns at once; the callback
+// runs exactly once, on a thread of the engine (or, when the request is refused at once, on the caller's),
+// must not block and must not call a blocking method (duelease/asio.h brings the answer to an executor
+// of yours instead). All changes run one after the
+// other; those that arrive while the disk syncs share the next sync.
+//
+// Errors. Any change can answer Code::invalid (a value out of range; the message names value and limit),
+// Code::overloaded, Code::closing, and Code::storage: the disk failed, this change may or may not be found
+// after a restart, and every later change is refused while reads go on. An error changes nothing else.
+// What a user would expect to happen in good order (a duplicate, a late report) is an Outcome, no error.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "duelease/options.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
+
+namespace duelease {
+
+template <class T>
+using Callback = std::function<void(Result<T>)>;
+
+// Names a waiting claim, to cancel it.
+enum class ClaimTicket : std::uint64_t {};
+
+struct AppEntry {
+  std::string key{};
+  std::string value{};
+};
+
+class Engine {
+ public:
+  // Opens the store in folder `path`. At most one process has a store open. Errors: locked,
+  // newer_format, corrupt, not_found (create_if_missing is off), invalid (an option), storage; the store
+  // is then as it was.
+  static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
+
+  // Closes: changes under way are finished and synced, waiting claims and later calls answer
+  // Code::closing. Leases stay; after the next open they go on. No other call may be in progress when
+  // the destructor runs; close() may be called while they are.
+  ~Engine();
+  void close();
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // ---- Producers ----
+
+  // Answers scheduled; rescheduled (upsert); or duplicate with the blocker, and then nothing changed,
+  // app_writes included. Errors: also too_large, not_found / not_alive (the run).
+  Result<Answer> schedule(ScheduleRequest request);
+  void schedule(ScheduleRequest request, Callback<Answer> done);
+  // Many at once share one wait; each is a change of its own, answered in order.
+  std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
+
+  // Moves a WAIT order to another due time. Answers rescheduled, not_found, or refused with the state.
+  Result<Answer> reschedule(RescheduleRequest request);
+  void reschedule(RescheduleRequest request, Callback<Answer> done);
+
+  // Answers aborted (also when it was ABORTED before), not_found, or refused with the state.
+  Result<Answer> cancel(CancelRequest request);
+  void cancel(CancelRequest request, Callback<Answer> done);
+
+  // FAILED to WAIT, with a fresh set of tries. Answers requeued, duplicate when the key is taken by
+  // another order by now (it stays FAILED), not_found, or refused with the state.
+  Result<Answer> retry(RetryRequest request);
+  void retry(RetryRequest request, Callback<Answer> done);
+
+  // ---- Workers ----
+
+  // Hands out due orders, most urgent first, then earliest due, then by id. Empty when none was due and
+  // the wait is over. Queues need not exist yet.
+  Result<std::vector<Claimed>> claim(ClaimRequest request);
+  ClaimTicket claim(ClaimRequest request, Callback<std::vector<Claimed>> done);
+  // A claim that still waits is answered empty at once; one that was answered already is left alone.
+  void cancel_claim(ClaimTicket ticket);
+
+  Result<std::vector<Claimed>> pop(PopRequest request);
+  void pop(PopRequest request, Callback<std::vector<Claimed>> done);
+
+  // Answers completed, already, or stale. Errors: also too_large.
+  Result<Answer> complete(CompleteRequest request);
+  void complete(CompleteRequest request, Callback<Answer> done);
+  std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
+
+  // Answers requeued (at the retry time), failed (no tries left, or final), aborted, or stale.
+  Result<Answer> fail(FailRequest request);
+  void fail(FailRequest request, Callback<Answer> done);
+
+  // Gives the order back; the try is not counted. Answers requeued, aborted, or stale.
+  Result<Answer> release(ReleaseRequest request);
+  void release(ReleaseRequest request, Callback<Answer> done);
+
+  // Answers extended with the end of the lease, or stale. Never shortens.
+  Result<Answer> extend(ExtendRequest request);
+  void extend(ExtendRequest request, Callback<Answer> done);
+
+  // ---- Upkeep ----
+
+  // Puts orders whose lease has run out back into the queue; answers how many. With Options::timer
+  // this happens by itself.
+  Result<std::uint64_t> reap(ReapRequest request);
+  void reap(ReapRequest request, Callback<std::uint64_t> done);
+
+  // Answers how many were removed. Each call goes on where the last one for that queue and state ended.
+  Result<std::uint64_t> purge(PurgeRequest request);
+
+  // Creates the queue if need be. Answers the settings as they are now.
+  Result<QueueSettings> set_queue(QueueSetRequest request);
+  void set_queue(QueueSetRequest request, Callback<QueueSettings> done);
+  Result<QueueSettings> pause(std::string queue);
+  Result<QueueSettings> resume(std::string queue);
+
+  // ---- Reads ----
+  // They run on the calling thread on one consistent view of the store, hold up no change, and see every
+  // change that was acknowledged before the call. They go on after Code::storage.
+
+  Result<std::optional<Order>> order(std::string_view queue, std::string_view id) const;
+  Result<Page> list(const ListRequest& request) const;
+  // One line that says why the order is not being processed now, for a person.
+  Result<std::string> why(std::string_view queue, std::string_view id) const;
+  Result<std::vector<std::string>> queues() const;
+  Result<Stats> stats(std::string_view queue) const;             // not_found when there is no such queue.
+  Result<QueueSettings> queue_settings(std::string_view queue) const;  // The same.
+  // Counts violations of each invariant; of one queue, or of all when empty. Reads the whole queue.
+  Result<CheckReport> check(std::string_view queue = {}) const;
+  // Damage that was met and mended since the open: what it was, and how often.
+  std::vector<Violation> mended() const;
+  // The last sequence used: no token is above it.
+  Result<std::uint64_t> last_sequence() const;
+
+  Result<std::optional<std::string>> app_get(std::string_view key) const;
+  // Entries with keys from `from` on, below `to` (empty: no end), at most `limit`.
+  Result<std::vector<AppEntry>> app_list(std::string_view from, std::string_view to,
+                                         std::size_t limit) const;
+
+  // ---- Backup ----
+
+  // Writes a copy of the store, as of now, into `folder`, which must not exist. Hard links where the
+  // file system allows it. Nothing is held up for longer than a flush.
+  Result<> backup(const std::filesystem::path& folder) const;
+
+  // For the library itself.
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Makes the store `target` from a backup; `target` must not exist. Tokens go on rising: each restore of a
+// backup folder starts 2^44 above every token that the backup, and every earlier restore of that same
+// folder, can have given out, which takes a counter in the backup folder (so it must be writable).
+// `tokens_above`: also start above this one, for when you know a token that was seen outside.
+Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target,
+                 Token tokens_above = Token{0});
+
+}  // namespace duelease

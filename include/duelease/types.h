@@ -1,0 +1,295 @@
+// duelease/types.h: the nouns. Read this file first.
+//
+// An *order* is one piece of work, named by (queue, id). It waits in its queue until its *due time*,
+// is then *claimed* by one worker under a *lease*, and ends as SUCCESS, FAILED or ABORTED:
+//
+//     schedule            claim                 complete
+//        |      +------+ --------> +------------+ --------> +---------+
+//        +----> | WAIT |           | PROCESSING |           | SUCCESS |
+//               +------+ <-------- +------------+ ----+     +---------+
+//                  |      fail, release,  |           |
+//           cancel |      lease ran out   | cancel    | fail with no tries left
+//                  v                      v (force)   v
+//             +---------+            +---------+   +--------+
+//             | ABORTED |            | ABORTED |   | FAILED | --retry--> WAIT
+//             +---------+            +---------+   +--------+
+//
+// FAILED means that this try at scheduling is over and the id may be scheduled again. ABORTED means
+// void. Both leave the id and the key free; WAIT, PROCESSING and SUCCESS block them.
+//
+// Everything here is a plain value: copy it, move it, share it between threads as you would a string.
+// Ids, keys, payloads and results are bytes, never interpreted. Times are UTC milliseconds.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace duelease {
+
+// Milliseconds since the Unix epoch, UTC. Accepted from year 1 to the end of year 9999.
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;
+using Duration = std::chrono::milliseconds;
+
+// The fencing token of a lease: it only ever rises within a store, over restarts and restores too,
+// and is never used again. Hand it on to whatever the worker changes outside, so that the outside can
+// refuse a worker whose lease is long gone. Values stay below 2^63.
+enum class Token : std::uint64_t {};
+
+// The numbers are stored: never change one.
+enum class State : std::uint8_t { wait = 1, processing = 2, success = 3, failed = 4, aborted = 5 };
+
+inline constexpr State all_states[] = {State::wait, State::processing, State::success, State::failed,
+                                       State::aborted};
+
+// "WAIT", "PROCESSING", "SUCCESS", "FAILED", "ABORTED"; "UNKNOWN" for a state of a newer version.
+std::string_view state_name(State state);
+std::optional<State> state_named(std::string_view name);  // In any case.
+
+// ---- What is asked ------------------------------------------------------------------------------
+
+// One put (value given) or delete (no value) in the application's own column family. It is written in
+// the same batch as the transition it is given with, and only when that transition takes effect: not on
+// DUPLICATE, STALE or ALREADY. Read it back with Engine::app_get.
+struct AppWrite {
+  std::string key{};
+  std::optional<std::string> value{};
+};
+
+struct ScheduleRequest {
+  std::string queue{};  // 1-128 of A-Z a-z 0-9 . _ : -
+  std::string id{};     // 1-255 bytes.
+  Time due{};
+  std::optional<std::string> payload{};   // Absent: empty, or for an upsert: as it was.
+  std::optional<std::string> key{};       // Dedup key, 1-255 bytes.
+  std::optional<std::string> run{};       // Parent run; must be alive.
+  std::optional<std::uint8_t> priority{}; // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
+  std::optional<std::uint32_t> tries{};   // 0: unlimited. Absent: the queue's, or for an upsert: as it was.
+  bool upsert = false;  // If the id is WAIT already: move it to `due` instead of answering DUPLICATE.
+  std::vector<AppWrite> app_writes{};
+};
+
+struct ClaimRequest {
+  std::vector<std::string> queues{};  // 1-64; the first named is served first.
+  std::string worker{};               // 1-128 bytes; who will report.
+  std::uint32_t count = 1;          // 1-10000; fewer are answered when fewer are due.
+  std::optional<Duration> lease{};    // 1 ms - 30 days. Absent: the queue's.
+  Duration wait{0};                 // 0 - 30 days: how long to wait for an order when none is due.
+  std::string request{};  // 0-128 bytes. Repeating a claim with the same worker and request answers the same
+                        // orders and tokens for as long as the worker still holds any of them.
+};
+
+// Claim and complete in one step: at most once, for callers who prefer a lost order to a repeated one.
+struct PopRequest {
+  std::string queue{};
+  std::uint32_t count = 1;
+};
+
+struct CompleteRequest {
+  std::string queue{};
+  std::string id{};
+  Token token{};
+  std::optional<std::string> result{};  // Kept with the order. At most 1 MiB.
+  std::vector<AppWrite> app_writes{};
+};
+
+struct FailRequest {
+  std::string queue{};
+  std::string id{};
+  Token token{};
+  std::string error{};              // Kept with the order; cut to 4096 bytes.
+  std::optional<Time> retry_at{};   // Absent: by the queue's backoff.
+  bool final = false;             // No more tries, whatever is left of them.
+};
+
+struct ReleaseRequest {
+  std::string queue{};
+  std::string id{};
+  Token token{};
+  std::optional<Time> due{};  // Absent: as it was.
+};
+
+struct ExtendRequest {
+  std::string queue{};
+  std::string id{};
+  Token token{};
+  Duration lease{};  // The deadline becomes the later of the old one and now + lease.
+};
+
+struct RescheduleRequest {
+  std::string queue{};
+  std::string id{};
+  Time due{};
+};
+
+struct CancelRequest {
+  std::string queue{};
+  std::string id{};
+  bool force = false;  // Also when it is PROCESSING; its token is void at once.
+};
+
+struct RetryRequest {
+  std::string queue{};
+  std::string id{};
+  std::optional<Time> due{};  // Absent: now.
+};
+
+struct ReapRequest {
+  std::string queue{};
+  std::uint32_t limit = 1000;  // 1-10000.
+};
+
+// Removes orders that ended at least `older` ago, so that their ids and keys can be used again.
+struct PurgeRequest {
+  std::string queue{};
+  State state = State::failed;  // success, failed or aborted.
+  Duration older{0};
+  std::uint32_t limit = 10000;  // 1-100000 removed in one call; call again until it answers 0.
+};
+
+// ---- What is answered ---------------------------------------------------------------------------
+
+// The expected outcomes of a change to one order. None of them is an error. Each method of Engine says
+// which it can answer.
+enum class Outcome : std::uint8_t {
+  scheduled,    // WAIT now; it was not there, FAILED or ABORTED before.
+  rescheduled,  // WAIT at the new due time.
+  duplicate,    // Nothing changed: `state` and `blocker` say which order blocks.
+  completed,    // SUCCESS now.
+  already,      // Nothing changed: this very token completed it before.
+  stale,        // Nothing changed: the token is not the current one.
+  requeued,     // WAIT again, due `at`.
+  failed,       // FAILED now.
+  aborted,      // ABORTED (now, or for a cancel: already).
+  extended,     // Still PROCESSING; the lease ends `at`.
+  refused,      // Nothing changed: `state` forbids it.
+  not_found,    // Nothing changed: no such order.
+};
+
+// "SCHEDULED", "RESCHEDULED", ...; the words of the wire where it has one.
+std::string_view outcome_name(Outcome outcome);
+
+struct Answer {
+  Outcome outcome = Outcome::not_found;
+  State state = State::wait;  // duplicate: of the blocker. refused: of the order. Else: the new state.
+  std::string blocker{};        // duplicate: id of the order that blocks.
+  Time at{};                  // requeued, scheduled, rescheduled: due. extended: end of the lease.
+};
+
+// One order handed out.
+struct Claimed {
+  std::string queue{};
+  std::string id{};
+  Token token{};
+  std::uint32_t attempt = 0;  // How many times it has been handed out, from 1.
+  Time lease_expires_at{};    // By the wall clock of now; the engine itself counts monotonic time.
+  Time due{};
+  std::string payload{};
+  std::optional<std::string> key{};
+  std::optional<std::string> run{};
+};
+
+// One order as it stands.
+struct Order {
+  std::string queue{};
+  std::string id{};
+  State state = State::wait;
+  Time due{};
+  std::uint8_t priority = 0;
+  std::uint32_t tries = 0;     // Limit; 0: unlimited.
+  std::uint32_t attempt = 0;   // Times handed out.
+  std::uint32_t tries_used = 0;  // Hand-outs that count against `tries`: released ones do not, and a
+                                 // retry starts again at 0.
+  std::uint32_t failures = 0;  // Reported failures; lost leases are not among them.
+  std::optional<std::string> key{};
+  std::optional<std::string> run{};
+  Token token{};               // Of the last hand-out; 0: never handed out.
+  std::uint64_t sequence = 0;  // Of the last change.
+  std::string worker{};          // Of the last hand-out.
+  std::optional<Time> lease_expires_at{};  // PROCESSING only.
+  Time created_at{};
+  Time updated_at{};
+  std::string error{};           // Of the last failure.
+  std::string result{};          // SUCCESS only.
+  std::string payload{};
+};
+
+struct ListRequest {
+  std::string queue{};
+  std::optional<State> state{};
+  std::uint32_t limit = 100;  // 1-10000.
+  std::string after{};          // Cursor of the page before; empty: from the start.
+};
+
+struct Page {
+  std::vector<std::string> ids{};  // In claim order for WAIT, else by id.
+  std::string next{};              // Cursor for the next page; empty: this was the last.
+};
+
+struct Counts {
+  std::uint64_t wait = 0;
+  std::uint64_t processing = 0;
+  std::uint64_t success = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t aborted = 0;
+
+  bool operator==(const Counts&) const = default;
+};
+
+struct Stats {
+  Counts counts{};
+  std::uint64_t due = 0;       // WAIT orders that can be claimed now.
+  Duration oldest_overdue{0};  // How long the earliest of them has been due; 0: none is.
+  std::uint64_t leases = 0;
+};
+
+// Settings of one queue. The defaults are those of a queue that nobody has set.
+struct QueueSettings {
+  Duration lease{30'000};                // 1 ms - 30 days.
+  std::uint32_t tries = 25;              // 0: unlimited.
+  Duration backoff_base{1'000};          // Retry n is due base * 2^(n-1) after failure n, ...
+  Duration backoff_cap{3'600'000};       // ... at most this, ...
+  std::uint32_t backoff_jitter_percent = 10;  // ... give or take this share of it. 0-100.
+  std::uint32_t payload_bytes_max = 1024 * 1024;  // 0 - 64 MiB.
+  std::optional<Duration> keep_success{};  // SUCCESS is purged, and blocks no longer, after this. Absent: never.
+  bool paused = false;                   // Nothing is handed out; everything else goes on.
+
+  bool operator==(const QueueSettings&) const = default;
+};
+
+// Changes to settings: what is absent stays as it is.
+struct QueueSetRequest {
+  std::string queue{};
+  std::optional<Duration> lease{};
+  std::optional<std::uint32_t> tries{};
+  std::optional<Duration> backoff_base{};
+  std::optional<Duration> backoff_cap{};
+  std::optional<std::uint32_t> backoff_jitter_percent{};
+  std::optional<std::uint32_t> payload_bytes_max{};
+  std::optional<std::optional<Duration>> keep_success{};  // Inner absent: for ever.
+  std::optional<bool> paused{};
+};
+
+// One line of a check: how often an invariant is broken. The right answer is always 0.
+struct Violation {
+  std::string invariant{};   // For instance "wait_has_one_queue_entry".
+  std::uint64_t count = 0;
+  std::string example{};     // The first one found, in words; empty when count is 0.
+};
+
+struct CheckReport {
+  std::vector<Violation> invariants{};  // All of them, also those with count 0, in a fixed order.
+  std::uint64_t orders = 0;           // Orders looked at.
+
+  std::uint64_t violations() const {
+    std::uint64_t sum = 0;
+    for (const Violation& v : invariants) sum += v.count;
+    return sum;
+  }
+};
+
+}  // namespace duelease

@@ -1,0 +1,272 @@
+// The invariants of the store, counted. Every family is walked once, in key order; what belongs together
+// is looked up in the other families. One snapshot: nobody is held up, and nothing moves under the count.
+#include <array>
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "engine/reads.h"
+#include "model/rules.h"
+#include "model/validate.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::engine {
+
+using store::Family;
+
+namespace {
+
+enum class Invariant : std::uint8_t {
+  waiting_has_entry,
+  entry_is_waiting,
+  processing_has_lease,
+  lease_is_processing,
+  no_dead_run,
+  key_owner_blocks,
+  counts_match,
+  tokens_in_range,
+  records_decode,
+};
+
+constexpr std::array invariant_names = {
+    "waiting_order_has_one_queue_entry",
+    "queue_entry_is_a_waiting_order",
+    "processing_order_has_one_lease",
+    "lease_is_a_processing_order",
+    "no_waiting_order_under_a_dead_run",
+    "key_is_owned_by_one_blocking_order",
+    "counts_equal_a_recount",
+    "tokens_not_above_last_sequence",
+    "every_record_decodes",
+};
+
+class Check {
+ public:
+  Check(const store::Reader& reader, std::string_view queue) : reader_(reader), only_(queue) {
+    for (const char* name : invariant_names) report_.invariants.push_back(Violation{name, 0, {}});
+  }
+
+  Result<CheckReport> run() {
+    const Result<std::uint64_t> last = read_sequence(reader_);
+    if (!last) return Unexpected{last.error()};
+    last_sequence_ = *last;
+    for (Result<> (Check::*part)() : {&Check::check_queue, &Check::check_leases, &Check::check_orders,
+                                      &Check::check_keys, &Check::check_history, &Check::check_meta}) {
+      if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void broken(Invariant invariant, std::string_view queue, std::string_view id, const std::string& what) {
+    Violation& violation = report_.invariants[static_cast<std::size_t>(invariant)];
+    if (violation.count++ == 0) {
+      violation.example = "queue " + std::string(queue) + ", order " + std::string(id) + ": " + what;
+    }
+  }
+
+  template <class Row>
+  Result<> walk(Family family, Row row) {
+    const std::string from = only_.empty() ? std::string{} : store::queue_prefix(only_);
+    const std::unique_ptr<store::Cursor> cursor = reader_.scan(family, from, store::prefix_end(from));
+    for (; cursor->valid(); cursor->next()) {
+      if (Result<> done = row(cursor->key(), cursor->value()); !done) return done;
+    }
+    return cursor->status();
+  }
+
+  // The orders row of an order that has an entry or a lease; nothing when there is none, or it is broken
+  // (which check_orders() counts).
+  Result<std::optional<store::OrderRow>> orders_row(std::string_view key) {
+    const Result<std::optional<std::string>> bytes = reader_.get(Family::orders, key);
+    if (!bytes) return Unexpected{bytes.error()};
+    if (!*bytes) return std::optional<store::OrderRow>{};
+    Result<store::OrderRow> row = store::decode_order(**bytes);
+    if (!row) return std::optional<store::OrderRow>{};
+    return std::optional<store::OrderRow>{std::move(*row)};
+  }
+
+  Result<> check_queue() {
+    return walk(Family::queue, [&](std::string_view key, std::string_view value) -> Result<> {
+      const std::optional<store::QueueEntry> entry = store::parse_queue_key(key);
+      if (!entry) {
+        broken(Invariant::records_decode, "?", "?", "queue entry under a key that does not parse");
+        return {};
+      }
+      const Result<std::optional<store::OrderRow>> row = orders_row(store::order_key(entry->queue, entry->id));
+      if (!row) return Unexpected{row.error()};
+      const auto* place = *row ? std::get_if<store::Place>(&**row) : nullptr;
+      if (place == nullptr || *place != entry->place) {
+        broken(Invariant::entry_is_waiting, entry->queue, entry->id, "an entry that its order does not name");
+      }
+      const Result<model::Record> record = store::decode_waiting(value);
+      if (!record) {
+        broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
+        return {};
+      }
+      if (record->run) broken(Invariant::no_dead_run, entry->queue, entry->id, "WAIT under run " + *record->run);
+      if (record->due != entry->place.due || record->priority != entry->place.priority) {
+        broken(Invariant::entry_is_waiting, entry->queue, entry->id, "an entry at another place than its record");
+      }
+      return check_alive(entry->queue, entry->id, *record);
+    });
+  }
+
+  Result<> check_leases() {
+    return walk(Family::leases, [&](std::string_view key, std::string_view value) -> Result<> {
+      const std::optional<store::OrderName> name = store::parse_order_key(key);
+      if (!name) {
+        broken(Invariant::records_decode, "?", "?", "lease under a key that does not parse");
+        return {};
+      }
+      const Result<std::optional<store::OrderRow>> row = orders_row(key);
+      if (!row) return Unexpected{row.error()};
+      if (!*row || !std::holds_alternative<store::Place>(**row)) {
+        broken(Invariant::lease_is_processing, name->queue, name->id, "a lease of an order that is not alive");
+      }
+      const Result<model::Lease> lease = store::decode_lease(value);
+      if (!lease) {
+        broken(Invariant::records_decode, name->queue, name->id, lease.error().message);
+        return {};
+      }
+      ++recount_[std::string(name->queue)].processing;
+      return check_alive(name->queue, name->id, lease->record);
+    });
+  }
+
+  // What holds of WAIT and PROCESSING alike.
+  Result<> check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
+    check_numbers(queue, id, record);
+    return check_owns_key(queue, id, record);
+  }
+
+  void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (static_cast<std::uint64_t>(record.token) > last_sequence_ || record.sequence > last_sequence_) {
+      broken(Invariant::tokens_in_range, queue, id, "token or change above " + std::to_string(last_sequence_));
+    }
+  }
+
+  Result<> check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.key || !model::state_blocks(record.state)) return {};
+    const Result<std::optional<std::string>> owner = reader_.get(Family::dedup, store::dedup_key(queue, *record.key));
+    if (!owner) return Unexpected{owner.error()};
+    if (*owner != std::string(id)) broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
+    return {};
+  }
+
+  Result<> check_orders() {
+    return walk(Family::orders, [&](std::string_view key, std::string_view value) -> Result<> {
+      const std::optional<store::OrderName> name = store::parse_order_key(key);
+      if (!name) {
+        broken(Invariant::records_decode, "?", "?", "order under a key that does not parse");
+        return {};
+      }
+      ++report_.orders;
+      const Result<store::OrderRow> row = store::decode_order(value);
+      if (!row) {
+        broken(Invariant::records_decode, name->queue, name->id, row.error().message);
+        return {};
+      }
+      if (const auto* place = std::get_if<store::Place>(&*row)) return check_live(*name, *place);
+      const auto& record = std::get<model::Record>(*row);
+      count_ended(name->queue, record.state);
+      check_numbers(name->queue, name->id, record);
+      return check_owns_key(name->queue, name->id, record);
+    });
+  }
+
+  // Exactly one of: a lease, a queue entry where the row says.
+  Result<> check_live(const store::OrderName& name, const store::Place& place) {
+    const Result<std::optional<std::string>> leased = reader_.get(Family::leases, store::order_key(name.queue, name.id));
+    if (!leased) return Unexpected{leased.error()};
+    const Result<std::optional<std::string>> queued =
+        reader_.get(Family::queue, store::queue_key(name.queue, place, name.id));
+    if (!queued) return Unexpected{queued.error()};
+    if (!*leased) ++recount_[std::string(name.queue)].wait;
+    if (*leased && *queued) {
+      broken(Invariant::processing_has_lease, name.queue, name.id, "under a lease and in the queue at once");
+    }
+    if (!*leased && !*queued) {
+      broken(Invariant::waiting_has_entry, name.queue, name.id, "alive, but neither in the queue nor under a lease");
+    }
+    return {};
+  }
+
+  void count_ended(std::string_view queue, State state) {
+    Counts& counts = recount_[std::string(queue)];
+    if (state == State::success) ++counts.success;
+    if (state == State::failed) ++counts.failed;
+    if (state == State::aborted) ++counts.aborted;
+  }
+
+  Result<> check_keys() {
+    return walk(Family::dedup, [&](std::string_view key, std::string_view owner) -> Result<> {
+      const std::optional<store::OrderName> name = store::parse_order_key(key);
+      if (!name) {
+        broken(Invariant::records_decode, "?", "?", "dedup entry under a key that does not parse");
+        return {};
+      }
+      const Result<std::optional<Order>> order = read_order(reader_, name->queue, owner);
+      if (!order && order.error().code != Code::corrupt) return Unexpected{order.error()};
+      const bool sound = order && *order && (*order)->key == std::string(name->id) &&
+                         model::state_blocks((*order)->state);
+      if (!sound) {
+        broken(Invariant::key_owner_blocks, name->queue, owner, "owns a key, but does not block or has another one");
+      }
+      return {};
+    });
+  }
+
+  Result<> check_history() {
+    return walk(Family::history, [&](std::string_view key, std::string_view value) -> Result<> {
+      const std::string_view queue = key.substr(0, key.find('\0'));
+      const Result<model::Record> record = store::decode_ended(value);
+      if (!record) {
+        broken(Invariant::records_decode, queue, "(history)", record.error().message);
+      } else {
+        check_numbers(queue, "(history)", *record);
+      }
+      return {};
+    });
+  }
+
+  Result<> check_meta() {
+    const std::unique_ptr<store::Cursor> cursor =
+        reader_.scan(Family::meta, store::counts_prefix, store::prefix_end(store::counts_prefix));
+    for (; cursor->valid(); cursor->next()) {
+      const std::string queue(cursor->key().substr(store::counts_prefix.size()));
+      if (!only_.empty() && queue != only_) continue;
+      const Result<Counts> counts = store::decode_counts(cursor->value());
+      if (!counts) {
+        broken(Invariant::records_decode, queue, "(counts)", counts.error().message);
+      } else if (*counts != recount_[queue]) {
+        broken(Invariant::counts_match, queue, "(counts)", "its counts differ from a recount");
+      }
+      recount_.erase(queue);
+    }
+    for (const auto& [queue, counts] : recount_) {
+      broken(Invariant::counts_match, queue, "(counts)", "has orders but no counts");
+    }
+    return cursor->status();
+  }
+
+  const store::Reader& reader_;
+  const std::string_view only_;
+  std::uint64_t last_sequence_ = 0;
+  std::map<std::string, Counts> recount_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue) {
+  if (!queue.empty()) {
+    if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
+  }
+  return Check(reader, queue).run();
+}
+
+}  // namespace duelease::engine

@@ -1,0 +1,40 @@
+// engine/command.h: what can be asked of the core. A command is a plain value that holds all that its
+// outcome depends on, besides the state: the same state and the same command give the same changes and
+// the same reply.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "duelease/clock.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
+
+namespace duelease::engine {
+
+// The part of a purge that changes something. Which ids to look at was found outside the group; each is
+// looked at again here.
+struct PurgeBatch {
+  std::string queue;
+  State state = State::failed;
+  Duration older{0};
+  std::vector<std::string> ids;
+};
+
+using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest, ReleaseRequest,
+                          ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest, ReapRequest,
+                          QueueSetRequest, PurgeBatch>;
+
+struct Command {
+  Now now;
+  std::uint64_t seed = 0;    // For jitter.
+  std::uint64_t ticket = 0;  // Of a claim: names it while it waits. Unique.
+  Body body;
+};
+
+// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge.
+using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings>;
+
+}  // namespace duelease::engine

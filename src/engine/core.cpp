@@ -1,0 +1,236 @@
+#include "engine/core.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "model/rules.h"
+#include "model/validate.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::engine {
+
+using store::Family;
+
+Core::Core(store::Store& store, CoreOptions options)
+    : options_(std::move(options)), store_(store), group_(store) {}
+
+std::optional<Result<Reply>> Core::apply(Command command) {
+  command.now = tame(command.now);
+  // A claim uses one number for each order; nothing uses more.
+  if (sequence_ > limits::sequence_max - 2 * limits::claim_count_max) {
+    return fail(Code::storage, "the store has used up its sequence numbers");
+  }
+  return std::visit(
+      [&](auto&& request) -> std::optional<Result<Reply>> {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(request)>, PurgeBatch>) {
+          if (Result<> valid = model::validate(request); !valid) return Unexpected{valid.error()};
+        }
+        return on(std::forward<decltype(request)>(request), command);
+      },
+      std::move(command.body));
+}
+
+void Core::tick(Now now) {
+  now = tame(now);
+  if (options_.upkeep) {
+    reap(leases_.expired(now.monotonic, limits::reap_pass_max), now);
+    sweep_all(now);
+  }
+  for (auto queue = queues_.begin(); scrubs_ > 0 && queue != queues_.end(); ++queue) {
+    if (queue->second.scrub_from) scrub(queue->second, now);
+  }
+  serve_all(now);
+  end_waits(now);
+}
+
+std::optional<Monotonic> Core::next_wake(Now now) const {
+  std::optional<Monotonic> wake;
+  const auto at = [&](Monotonic when) {
+    if (!wake || when < *wake) wake = std::max(when, now.monotonic);
+  };
+  if (options_.upkeep && leases_.first_deadline()) at(*leases_.first_deadline());
+  if (!wait_ends_.empty()) at(wait_ends_.begin()->first);
+  for (const auto& [name, waiters] : waiting_for_) {
+    const auto found = queues_.find(name);
+    if (found == queues_.end() || found->second.settings().paused) continue;
+    if (const std::optional<Time> due = found->second.earliest_due()) at(now.monotonic + (*due - now.wall));
+  }
+  if (scrubs_ > 0) at(now.monotonic);
+  for (const std::string& name : kept_for_a_time_) {
+    const std::optional<Monotonic> sweep = options_.upkeep ? next_sweep(queues_.find(name)->second) : std::nullopt;
+    if (sweep) at(*sweep);
+  }
+  return wake;
+}
+
+Result<> Core::commit() {
+  if (sequence_changed_) {
+    group_.put(Family::meta, std::string(store::sequence_key), store::encode_sequence(sequence_));
+  }
+  for (QueueState* queue : counts_changed_) {
+    group_.put(Family::meta, store::counts_key(queue->name), store::encode_counts(queue->counts));
+    queue->counts_changed = false;
+  }
+  counts_changed_.clear();
+  sequence_changed_ = false;
+  if (group_.empty()) return {};
+  Result<> written = store_.write(group_.changes());
+  group_.clear();
+  return written;
+}
+
+QueueState* Core::find_queue(std::string_view name) {
+  const auto found = queues_.find(name);
+  return found == queues_.end() ? nullptr : &found->second;
+}
+
+Result<QueueState*> Core::find_or_add_queue(std::string_view name) {
+  if (QueueState* queue = find_queue(name)) return queue;
+  if (queues_.size() >= limits::queues_max) {
+    return fail(Code::invalid, "queue " + std::string(name) + " would be one more than the " +
+                                   std::to_string(limits::queues_max) + " that a store may have");
+  }
+  QueueState& queue = queues_[std::string(name)];
+  queue.name = name;
+  return &queue;
+}
+
+// The one place that finds out where an order is, and so the one where a lost record is noticed.
+Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time now) {
+  Located out;
+  const std::string key = store::order_key(queue.name, id);
+  if (HeldLease* held = leases_.find(key)) {
+    out.where = Located::Where::processing;
+    out.held = held;
+    return out;
+  }
+  Result<std::optional<std::string>> bytes = group_.get(Family::orders, key);
+  if (!bytes) return Unexpected{bytes.error()};
+  if (!*bytes) return out;
+  Result<store::OrderRow> row = store::decode_order(**bytes);
+  if (!row) {
+    note_damage("undecodable order", queue.name, id);
+    return fail(Code::corrupt, "order " + std::string(id) + " of queue " + queue.name + ": " + row.error().message);
+  }
+  if (auto* ended = std::get_if<model::Record>(&*row)) {
+    out.where = Located::Where::ended;
+    out.record = std::move(*ended);
+    return out;
+  }
+  out.place = std::get<store::Place>(*row);
+  bytes = group_.get(Family::queue, store::queue_key(queue.name, out.place, id));
+  if (!bytes) return Unexpected{bytes.error()};
+  if (!*bytes) return give_up_lost_order(queue, id, out.place, now);
+  Result<model::Record> record = store::decode_waiting(**bytes);
+  if (!record) {
+    note_damage("undecodable queue entry", queue.name, id);
+    return fail(Code::corrupt, "order " + std::string(id) + " of queue " + queue.name + ": " + record.error().message);
+  }
+  out.where = Located::Where::waiting;
+  out.record = std::move(*record);
+  return out;
+}
+
+// The orders row says that the order is alive, but its record is in neither family. With the record its
+// payload is gone, so nobody may work on it: it is void, and its id free to be scheduled again.
+Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place, Time now) {
+  note_damage("order without its record", queue.name, id);
+  Located out;
+  out.where = Located::Where::ended;
+  model::Record& record = out.record;
+  record.state = State::aborted;
+  record.due = place.due;
+  record.priority = place.priority;
+  record.created_at = now;
+  record.updated_at = now;
+  record.sequence = next_sequence();
+  record.error = "the record of this order was lost: the store was damaged";
+  group_.erase(Family::leases, store::order_key(queue.name, id));  // One that does not decode may lie there.
+  end(queue, id, record);
+  if (queue.leases_missing > 0) {
+    --queue.leases_missing;  // compare_lease_counts() has taken it out of PROCESSING already.
+    moved(queue, std::nullopt, State::aborted);
+  } else {
+    moved(queue, State::wait, State::aborted);
+  }
+  return out;
+}
+
+std::uint64_t Core::next_sequence() {
+  sequence_changed_ = true;
+  return ++sequence_;
+}
+
+// One order more in `to`, one less in `from`.
+void Core::moved(QueueState& queue, std::optional<State> from, std::optional<State> to) {
+  if (from && queue.count(*from) > 0) --queue.count(*from);  // At 0 the store was damaged; check() tells.
+  if (to) ++queue.count(*to);
+  if (queue.counts_changed) return;
+  queue.counts_changed = true;
+  counts_changed_.push_back(&queue);
+}
+
+void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known) {
+  DUELEASE_CHECK(record.state == State::wait);
+  const store::Place place{record.priority, record.due};
+  group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
+  if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
+  queue.note_entry(place, id);
+}
+
+void Core::end(QueueState& queue, std::string_view id, const model::Record& record) {
+  DUELEASE_CHECK(record.state != State::wait && record.state != State::processing);
+  group_.put(Family::orders, store::order_key(queue.name, id), store::encode_ended(record));
+  if (record.key && !model::state_blocks(record.state)) {
+    group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
+  }
+}
+
+void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record) {
+  const std::string key = held.key;
+  const std::string_view id = std::string_view(key).substr(queue.name.size() + 1);
+  const bool same_place = record.due == held.lease.record.due;
+  record.sequence = next_sequence();
+  leases_.remove(held);
+  group_.erase(Family::leases, key);
+  moved(queue, State::processing, record.state);
+  if (record.state == State::wait) {
+    enqueue(queue, id, record, same_place);
+  } else {
+    end(queue, id, record);
+  }
+}
+
+void Core::write_app(std::vector<AppWrite> writes) {
+  for (AppWrite& write : writes) {
+    if (write.value) {
+      group_.put(Family::app, std::move(write.key), std::move(*write.value));
+    } else {
+      group_.erase(Family::app, std::move(write.key));
+    }
+  }
+}
+
+void Core::note_damage(const std::string& what, std::string_view queue, std::string_view id) {
+  ++damage_[what];
+  log(LogLevel::error, "damage in the store: " + what + ", queue " + std::string(queue) + ", order " + std::string(id));
+}
+
+void Core::log(LogLevel level, const std::string& text) const {
+  if (options_.log) options_.log(level, text);
+}
+
+// Monotonic time never goes back inside, and wall time stays within what a record can hold.
+Now Core::tame(Now now) {
+  now.monotonic = std::max(now.monotonic, last_monotonic_);
+  last_monotonic_ = now.monotonic;
+  now.wall = std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+  return now;
+}
+
+}  // namespace duelease::engine

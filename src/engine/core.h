@@ -1,0 +1,196 @@
+// engine/core.h: the state machine of a whole store, on one thread, without clock, disk thread or timer.
+//
+//     Command --> apply() --> Reply        changes collect in the open group
+//         Now --> tick()                   what has fallen due: waiting claims, lost leases
+//                 commit()                 the group becomes one write to the store
+//
+// The engine (engine/engine.cpp) feeds it commands from many threads, syncs, and lets replies go when the
+// sync is through. A test feeds it commands and times of its own, and simulates years in seconds.
+//
+// Every command does all its reads before its first change: it takes effect whole or not at all. When
+// commit() fails, memory is ahead of the store: the core is of no further use, only the store is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "duelease/clock.h"
+#include "duelease/options.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
+#include "engine/command.h"
+#include "engine/lease_table.h"
+#include "engine/queue_state.h"
+#include "model/record.h"
+#include "store/group.h"
+#include "store/store.h"
+
+namespace duelease::engine {
+
+struct CoreOptions {
+  bool upkeep = true;  // tick() reaps leases and sweeps out successes past their retention.
+  Duration restart_grace{5000};
+  std::size_t claims_waiting_max = 100'000;
+  std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;
+  std::function<void(LogLevel, std::string_view)> log;
+};
+
+// The reply to a claim that had to wait.
+struct Served {
+  std::uint64_t ticket = 0;
+  Result<Reply> reply;
+};
+
+class Core {
+ public:
+  // Reads settings, counts and leases, not the waiting orders. May write: damage is mended, see damage().
+  static Result<std::unique_ptr<Core>> open(store::Store& store, CoreOptions options, Now now);
+
+  // Nothing: a claim that waits; its reply comes from take_served(), once.
+  std::optional<Result<Reply>> apply(Command command);
+
+  // A claim that still waits is answered empty.
+  void cancel_claim(std::uint64_t ticket);
+  // All of them, for a shutdown.
+  void cancel_claims(const Error& error);
+
+  void tick(Now now);
+  std::vector<Served> take_served();
+
+  // When tick() has something to do next: `now` when it has now. Nothing: only after another command.
+  std::optional<Monotonic> next_wake(Now now) const;
+
+  bool group_empty() const { return group_.empty(); }
+  std::size_t group_bytes() const { return group_.bytes(); }
+  Result<> commit();
+
+  std::uint64_t sequence() const { return sequence_; }
+  std::size_t leases() const { return leases_.size(); }
+  std::size_t claims_waiting() const { return waiters_.size(); }
+  // Damage that was met and mended, or passed over: what and how often.
+  const std::map<std::string, std::uint64_t>& damage() const { return damage_; }
+
+ private:
+  using Answered = Result<Reply>;
+
+  // Where an order is.
+  struct Located {
+    enum class Where : std::uint8_t { nowhere, waiting, processing, ended };
+    Where where = Where::nowhere;
+    store::Place place;         // waiting
+    model::Record record;       // waiting, ended
+    HeldLease* held = nullptr;  // processing
+
+    State state() const { return where == Where::processing ? State::processing : record.state; }
+  };
+
+  struct DueEntry {
+    std::string key;
+    std::string id;
+    model::Record record;
+  };
+
+  struct Waiter {
+    std::uint64_t ticket = 0;
+    ClaimRequest request;
+    Monotonic deadline{};
+  };
+
+  Core(store::Store& store, CoreOptions options);
+
+  // core_open.cpp
+  Result<> load_meta();
+  Result<> load_leases(Now now);
+  Result<> load_lease(std::string_view key, std::string_view value, Now now);
+  Result<> load_marks();
+  void compare_lease_counts();
+  void scrub(QueueState& queue, Now now);
+
+  // core_sweep.cpp
+  void sweep_all(Now now);
+  void sweep(QueueState& queue, Now now);
+  std::optional<Monotonic> next_sweep(const QueueState& queue) const;
+
+  // core_orders.cpp: one function a command
+  Answered on(ScheduleRequest request, const Command& command);
+  Answered on(RescheduleRequest request, const Command& command);
+  Answered on(CancelRequest request, const Command& command);
+  Answered on(RetryRequest request, const Command& command);
+  Answered on(QueueSetRequest request, const Command& command);
+  Answered on(PurgeBatch request, const Command& command);
+  Answered upsert(QueueState& queue, ScheduleRequest request, Located located, Time now);
+  Answered start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now);
+  // The answer that names who holds the key. Nothing: `id` may have it. A SUCCESS past its retention that
+  // holds it is purged on the way.
+  Result<std::optional<Answer>> claim_key(QueueState& queue, std::string_view key, std::string_view id, Time now);
+  Result<> purge_order(QueueState& queue, std::string_view id, const model::Record& record);
+
+  // core_claims.cpp
+  std::optional<Answered> on(ClaimRequest request, const Command& command);
+  Answered on(PopRequest request, const Command& command);
+  Result<std::vector<Claimed>> hand_out(const ClaimRequest& request, Now now);
+  Result<std::optional<std::vector<Claimed>>> repeat_claim(const ClaimRequest& request, Now now);
+  Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, std::size_t& bytes_left);
+  Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
+                       std::size_t& bytes_left, std::vector<DueEntry>& out);
+  Claimed lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now);
+  void serve_all(Now now);
+  void serve(std::string_view queue, Now now);
+  void answer_waiter(std::uint64_t number, Answered reply);
+  void end_waits(Now now);
+
+  // core_reports.cpp
+  Answered on(CompleteRequest request, const Command& command);
+  Answered on(FailRequest request, const Command& command);
+  Answered on(ReleaseRequest request, const Command& command);
+  Answered on(ExtendRequest request, const Command& command);
+  Answered on(ReapRequest request, const Command& command);
+  std::uint64_t reap(const std::vector<std::string>& keys, Now now);
+  HeldLease* current(std::string_view queue, std::string_view id, Token token);
+  Result<model::Record> whole_record(const HeldLease& held) const;
+
+  // core.cpp: shared steps
+  QueueState* find_queue(std::string_view name);
+  Result<QueueState*> find_or_add_queue(std::string_view name);
+  Result<Located> locate(QueueState& queue, std::string_view id, Time now);
+  Located give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place, Time now);
+  std::uint64_t next_sequence();
+  void moved(QueueState& queue, std::optional<State> from, std::optional<State> to);
+  // `place_known`: the orders row says already where the queue entry is.
+  void enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known);
+  void end(QueueState& queue, std::string_view id, const model::Record& record);
+  void leave_lease(QueueState& queue, HeldLease& held, model::Record record);
+  void write_app(std::vector<AppWrite> writes);
+  void note_damage(const std::string& what, std::string_view queue, std::string_view id);
+  void log(LogLevel level, const std::string& text) const;
+  Now tame(Now now);
+
+  const CoreOptions options_;
+  store::Store& store_;
+  store::Group group_;
+  std::uint64_t sequence_ = 0;
+  bool sequence_changed_ = false;  // In the open group.
+  Monotonic last_monotonic_{};
+  std::map<std::string, QueueState, std::less<>> queues_;
+  std::vector<QueueState*> counts_changed_;  // In the open group.
+  std::size_t scrubs_ = 0;  // Queues with a scrub_from.
+  std::set<std::string, std::less<>> kept_for_a_time_;  // Queues whose successes are.
+  LeaseTable leases_;
+  // Waiting claims by arrival number, oldest first; and which of them wait for a queue.
+  std::uint64_t last_waiter_ = 0;
+  std::map<std::uint64_t, Waiter> waiters_;
+  std::map<std::string, std::set<std::uint64_t>, std::less<>> waiting_for_;
+  std::map<std::uint64_t, std::uint64_t> waiter_of_ticket_;
+  std::set<std::pair<Monotonic, std::uint64_t>> wait_ends_;
+  std::vector<Served> served_;
+  std::map<std::string, std::uint64_t> damage_;
+};
+
+}  // namespace duelease::engine

@@ -1,0 +1,262 @@
+// Handing out what is due: claim, pop, and claims that wait.
+//
+// A claim that finds nothing and may wait becomes a waiter. Nothing polls for it: tick() serves waiters
+// from what fell due, next_wake() names the time of the next due order that somebody waits for, and each
+// command that puts an order in moves the queue's mark, from which both are computed.
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "engine/core.h"
+#include "model/transitions.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::engine {
+
+using store::Family;
+
+namespace {
+
+constexpr std::size_t order_overhead_bytes = 512;  // What an order takes in a reply besides its payload.
+
+// When the reply's byte budget is used up, it is 0.
+void spend(std::size_t& bytes_left, std::size_t bytes) { bytes_left -= std::min(bytes_left, bytes); }
+
+Time add(Time time, Duration duration) { return std::min(time + duration, Time{Duration{limits::time_ms_max}}); }
+
+}  // namespace
+
+std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& command) {
+  Result<std::optional<std::vector<Claimed>>> again = repeat_claim(request, command.now);
+  if (!again) return Unexpected{again.error()};
+  if (*again) return Reply{std::move(**again)};
+  for (const std::string& queue : request.queues) serve(queue, command.now);  // Older claims first.
+
+  Result<std::vector<Claimed>> orders = hand_out(request, command.now);
+  if (!orders) return Unexpected{orders.error()};
+  if (!orders->empty() || request.wait == Duration{0}) return Reply{std::move(*orders)};
+  if (waiters_.size() >= options_.claims_waiting_max) {
+    return fail(Code::overloaded, std::to_string(waiters_.size()) + " claims are waiting already, which is the limit");
+  }
+  const std::uint64_t number = ++last_waiter_;
+  const Monotonic deadline = command.now.monotonic + request.wait;
+  for (const std::string& queue : request.queues) waiting_for_[queue].insert(number);
+  wait_ends_.emplace(deadline, number);
+  waiter_of_ticket_.emplace(command.ticket, number);
+  waiters_.emplace(number, Waiter{command.ticket, std::move(request), deadline});
+  return std::nullopt;
+}
+
+Core::Answered Core::on(PopRequest request, const Command& command) {
+  serve(request.queue, command.now);
+  std::vector<Claimed> out;
+  QueueState* queue = find_queue(request.queue);
+  if (queue == nullptr || queue->settings().paused) return Reply{std::move(out)};
+  std::size_t bytes_left = options_.claim_reply_bytes_max;
+  Result<std::vector<DueEntry>> entries = take_due(*queue, command.now.wall, request.count, bytes_left);
+  if (!entries) return Unexpected{entries.error()};
+  for (DueEntry& entry : *entries) {
+    const std::uint64_t sequence = next_sequence();
+    model::Record& record = entry.record;
+    model::hand_out(record, Token{sequence}, "", command.now.wall);
+    model::succeed(record, "", command.now.wall);
+    record.sequence = sequence;
+    group_.erase(Family::queue, std::move(entry.key));
+    end(*queue, entry.id, record);
+    moved(*queue, State::wait, State::success);
+    out.push_back(Claimed{queue->name, std::move(entry.id), Token{sequence}, record.attempt, command.now.wall,
+                          record.due, std::move(record.payload), std::move(record.key), std::move(record.run)});
+  }
+  return Reply{std::move(out)};
+}
+
+Result<std::vector<Claimed>> Core::hand_out(const ClaimRequest& request, Now now) {
+  std::vector<Claimed> out;
+  std::size_t bytes_left = options_.claim_reply_bytes_max;
+  for (const std::string& name : request.queues) {
+    QueueState* queue = find_queue(name);
+    if (queue == nullptr || queue->settings().paused) continue;
+    if (out.size() >= request.count || (!out.empty() && bytes_left == 0)) break;
+    Result<std::vector<DueEntry>> entries = take_due(*queue, now.wall, request.count - out.size(), bytes_left);
+    if (!entries) {
+      if (out.empty()) return Unexpected{entries.error()};
+      break;  // What was taken from other queues is theirs already.
+    }
+    for (DueEntry& entry : *entries) out.push_back(lease_out(*queue, std::move(entry), request, now));
+  }
+  return out;
+}
+
+Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now) {
+  const Duration length = request.lease.value_or(queue.settings().lease);
+  model::Lease lease;
+  lease.record = std::move(entry.record);
+  lease.record.sequence = next_sequence();
+  model::hand_out(lease.record, Token{lease.record.sequence}, request.worker, now.wall);
+  lease.expires_at = add(now.wall, length);
+  lease.length = length;
+  lease.request = request.request;
+
+  std::string key = store::order_key(queue.name, entry.id);
+  group_.erase(Family::queue, std::move(entry.key));
+  group_.put(Family::leases, key, store::encode_lease(lease));
+  moved(queue, State::wait, State::processing);
+  const model::Record& record = lease.record;
+  Claimed claimed{queue.name, std::move(entry.id), record.token,   record.attempt, lease.expires_at,
+                  record.due, record.payload,      record.key,     record.run};
+  leases_.add(std::move(key), std::move(lease), now.monotonic + length);
+  return claimed;
+}
+
+// The same worker asking with the same request id lost the reply, not the orders.
+Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimRequest& request, Now now) {
+  std::vector<Claimed> out;
+  for (const std::string& key : leases_.of_request(request.worker, request.request)) {
+    const HeldLease& held = *leases_.find(key);
+    Result<model::Record> record = whole_record(held);
+    if (!record) return Unexpected{record.error()};
+    const store::OrderName name = *store::parse_order_key(held.key);
+    out.push_back(Claimed{std::string(name.queue), std::string(name.id), record->token, record->attempt,
+                          add(now.wall, held.deadline - now.monotonic), record->due, std::move(record->payload),
+                          std::move(record->key), std::move(record->run)});
+  }
+  if (out.empty()) return std::optional<std::vector<Claimed>>{};
+  return std::optional<std::vector<Claimed>>{std::move(out)};
+}
+
+// Finds due orders, most urgent priority first, and leaves the marks behind them. The caller takes their
+// entries out of family queue.
+Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, std::size_t count,
+                                                   std::size_t& bytes_left) {
+  std::vector<std::uint8_t> priorities;
+  for (const auto& [priority, mark] : queue.marks) {
+    if (mark.due <= now) priorities.push_back(priority);
+  }
+  std::vector<DueEntry> out;
+  for (const std::uint8_t priority : priorities) {
+    if (out.size() >= count || (!out.empty() && bytes_left == 0)) break;
+    if (Result<> read = take_due_of(queue, priority, now, count, bytes_left, out); !read) {
+      if (out.empty()) return Unexpected{read.error()};
+      break;
+    }
+  }
+  return out;
+}
+
+Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
+                           std::size_t& bytes_left, std::vector<DueEntry>& out) {
+  const auto mark = queue.marks.find(priority);
+  const std::string from = store::queue_key(queue.name, {priority, mark->second.due}, mark->second.id);
+  const std::string end = store::prefix_end(std::string_view(from).substr(0, queue.name.size() + 2));
+  const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::queue, from, end);
+  std::vector<std::string> ghosts;
+  for (; cursor->valid(); cursor->next()) {
+    const std::optional<store::QueueEntry> entry = store::parse_queue_key(cursor->key());
+    if (!entry) {
+      note_damage("queue entry under a key that does not parse", queue.name, "?");
+      continue;
+    }
+    const bool full = out.size() >= count || (!out.empty() && bytes_left == 0);
+    if (full || entry->place.due > now) {
+      mark->second = Mark{entry->place.due, std::string(entry->id)};
+      break;
+    }
+    Result<model::Record> record = store::decode_waiting(cursor->value());
+    if (!record) {  // Passed over, so that it does not hold up those behind it; check() goes on naming it.
+      note_damage("undecodable queue entry", queue.name, entry->id);
+      continue;
+    }
+    if (leases_.find(store::order_key(queue.name, entry->id)) != nullptr) {
+      note_damage("queue entry of an order under a lease", queue.name, entry->id);
+      ghosts.emplace_back(cursor->key());
+      continue;
+    }
+    sequence_ = std::max(sequence_, static_cast<std::uint64_t>(record->token));  // No-op in a sound store.
+    record->due = entry->place.due;
+    record->priority = priority;
+    spend(bytes_left, record->payload.size() + order_overhead_bytes);
+    out.push_back(DueEntry{std::string(cursor->key()), std::string(entry->id), std::move(*record)});
+  }
+  Result<> read;
+  if (!cursor->valid()) {
+    read = cursor->status();
+    if (read) queue.marks.erase(mark);
+  }
+  for (std::string& key : ghosts) group_.erase(Family::queue, std::move(key));
+  return read;
+}
+
+void Core::serve_all(Now now) {
+  std::vector<std::string> names;
+  for (const auto& [name, waiters] : waiting_for_) {
+    const QueueState* queue = find_queue(name);
+    const std::optional<Time> due = queue != nullptr ? queue->earliest_due() : std::nullopt;
+    if (due && *due <= now.wall) names.push_back(name);
+  }
+  for (const std::string& name : names) serve(name, now);
+}
+
+// Gives what is due to the claims that wait for it, the oldest first.
+void Core::serve(std::string_view name, Now now) {
+  QueueState* queue = find_queue(name);
+  if (queue == nullptr || queue->settings().paused) return;
+  for (;;) {
+    const auto waiting = waiting_for_.find(name);
+    if (waiting == waiting_for_.end()) return;
+    const std::optional<Time> due = queue->earliest_due();
+    if (!due || *due > now.wall) return;
+    const std::uint64_t number = *waiting->second.begin();
+    const ClaimRequest& request = waiters_.at(number).request;
+    Result<std::optional<std::vector<Claimed>>> again = repeat_claim(request, now);
+    if (!again) {
+      answer_waiter(number, Unexpected{again.error()});
+      continue;
+    }
+    if (*again) {
+      answer_waiter(number, Reply{std::move(**again)});
+      continue;
+    }
+    Result<std::vector<Claimed>> orders = hand_out(request, now);
+    if (!orders) {
+      answer_waiter(number, Unexpected{orders.error()});
+      continue;
+    }
+    if (orders->empty()) return;  // The mark was too early, and has moved.
+    answer_waiter(number, Reply{std::move(*orders)});
+  }
+}
+
+void Core::answer_waiter(std::uint64_t number, Answered reply) {
+  const auto found = waiters_.find(number);
+  const Waiter& waiter = found->second;
+  for (const std::string& queue : waiter.request.queues) {
+    const auto waiting = waiting_for_.find(queue);
+    if (waiting == waiting_for_.end()) continue;  // Named twice.
+    waiting->second.erase(number);
+    if (waiting->second.empty()) waiting_for_.erase(waiting);
+  }
+  wait_ends_.erase({waiter.deadline, number});
+  waiter_of_ticket_.erase(waiter.ticket);
+  served_.push_back(Served{waiter.ticket, std::move(reply)});
+  waiters_.erase(found);
+}
+
+void Core::end_waits(Now now) {
+  while (!wait_ends_.empty() && wait_ends_.begin()->first <= now.monotonic) {
+    answer_waiter(wait_ends_.begin()->second, Reply{std::vector<Claimed>{}});
+  }
+}
+
+void Core::cancel_claim(std::uint64_t ticket) {
+  const auto found = waiter_of_ticket_.find(ticket);
+  if (found != waiter_of_ticket_.end()) answer_waiter(found->second, Reply{std::vector<Claimed>{}});
+}
+
+void Core::cancel_claims(const Error& error) {
+  while (!waiters_.empty()) answer_waiter(waiters_.begin()->first, Unexpected{error});
+}
+
+std::vector<Served> Core::take_served() { return std::exchange(served_, {}); }
+
+}  // namespace duelease::engine

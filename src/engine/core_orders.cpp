@@ -1,0 +1,246 @@
+// Commands that change an order outside a lease: schedule, reschedule, cancel, retry, purge, settings.
+#include <utility>
+
+#include "engine/core.h"
+#include "model/rules.h"
+#include "model/transitions.h"
+#include "model/validate.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::engine {
+
+using store::Family;
+
+namespace {
+
+Answer duplicate(State state, std::string_view blocker) {
+  return Answer{.outcome = Outcome::duplicate, .state = state, .blocker = std::string(blocker)};
+}
+
+Answer refused(State state) { return Answer{.outcome = Outcome::refused, .state = state}; }
+
+Answer waiting(Outcome outcome, Time due) { return Answer{.outcome = outcome, .state = State::wait, .at = due}; }
+
+Answer not_found() { return Answer{.outcome = Outcome::not_found}; }
+
+Answer aborted() { return Answer{.outcome = Outcome::aborted, .state = State::aborted}; }
+
+}  // namespace
+
+Core::Answered Core::on(ScheduleRequest request, const Command& command) {
+  const Time now = command.now.wall;
+  if (request.run) {
+    return fail(Code::not_found, "no run " + *request.run + " in queue " + request.queue);
+  }
+  QueueState* queue = find_queue(request.queue);
+  if (Result<> fits = model::validate_payload(request, queue ? queue->settings() : QueueSettings{}); !fits) {
+    return Unexpected{fits.error()};
+  }
+  if (queue == nullptr) {
+    const Result<QueueState*> added = find_or_add_queue(request.queue);
+    if (!added) return Unexpected{added.error()};
+    queue = *added;
+  }
+  Result<Located> located = locate(*queue, request.id, now);
+  if (!located) return Unexpected{located.error()};
+  switch (located->where) {
+    case Located::Where::waiting:
+      if (request.upsert) return upsert(*queue, std::move(request), std::move(*located), now);
+      [[fallthrough]];
+    case Located::Where::processing:
+      return Reply{duplicate(located->state(), request.id)};
+    case Located::Where::ended:
+      if (model::blocks(located->record, queue->settings().keep_success, now)) {
+        return Reply{duplicate(located->state(), request.id)};
+      }
+      break;
+    case Located::Where::nowhere:
+      break;
+  }
+  if (request.key) {
+    const Result<std::optional<Answer>> blocker = claim_key(*queue, *request.key, request.id, now);
+    if (!blocker) return Unexpected{blocker.error()};
+    if (*blocker) return Reply{**blocker};
+  }
+  return start_generation(*queue, std::move(request), *located, now);
+}
+
+// FAILED, ABORTED, a SUCCESS past its retention, or nothing was there before.
+Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now) {
+  model::Record record = model::schedule(request, queue.settings(), now);
+  record.sequence = next_sequence();
+  const bool again = before.where == Located::Where::ended;
+  if (again) {
+    const model::Record& old = before.record;
+    record.generation = old.generation + 1;
+    // Tokens of the generations before are below this one's: the sequence only rises.
+    group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence), store::encode_ended(old));
+    if (model::state_blocks(old.state) && old.key && old.key != record.key) {
+      group_.erase(Family::dedup, store::dedup_key(queue.name, *old.key));
+    }
+  }
+  if (record.key) group_.put(Family::dedup, store::dedup_key(queue.name, *record.key), request.id);
+  enqueue(queue, request.id, record, false);
+  moved(queue, again ? std::optional<State>(before.record.state) : std::nullopt, State::wait);
+  write_app(std::move(request.app_writes));
+  return Reply{waiting(Outcome::scheduled, record.due)};
+}
+
+Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located located, Time now) {
+  model::Record& record = located.record;
+  if (request.key && request.key != record.key) {
+    return fail(Code::invalid, "upsert of order " + request.id + " with another key; an order keeps its key while it waits");
+  }
+  model::upsert(record, request, now);
+  record.sequence = next_sequence();
+  const bool same_place = store::Place{record.priority, record.due} == located.place;
+  if (!same_place) group_.erase(Family::queue, store::queue_key(queue.name, located.place, request.id));
+  enqueue(queue, request.id, record, same_place);
+  write_app(std::move(request.app_writes));
+  return Reply{waiting(Outcome::rescheduled, record.due)};
+}
+
+Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_view key, std::string_view id, Time now) {
+  const Result<std::optional<std::string>> owner = group_.get(Family::dedup, store::dedup_key(queue.name, key));
+  if (!owner) return Unexpected{owner.error()};
+  // An owner never conflicts with itself: that `id` may be scheduled, the caller has found out.
+  if (!*owner || **owner == id) return std::optional<Answer>{};
+  const Result<Located> located = locate(queue, **owner, now);
+  if (!located) return Unexpected{located.error()};
+  switch (located->where) {
+    case Located::Where::waiting:
+    case Located::Where::processing:
+      return std::optional<Answer>{duplicate(located->state(), **owner)};
+    case Located::Where::ended:
+      if (model::blocks(located->record, queue.settings().keep_success, now)) {
+        return std::optional<Answer>{duplicate(located->state(), **owner)};
+      }
+      if (model::state_blocks(located->state())) {  // A SUCCESS that is kept no longer.
+        if (Result<> purged = purge_order(queue, **owner, located->record); !purged) return Unexpected{purged.error()};
+        return std::optional<Answer>{};
+      }
+      break;
+    case Located::Where::nowhere:
+      break;
+  }
+  note_damage("key of an order that does not block", queue.name, **owner);
+  return std::optional<Answer>{};
+}
+
+Core::Answered Core::on(RescheduleRequest request, const Command& command) {
+  QueueState* queue = find_queue(request.queue);
+  if (queue == nullptr) return Reply{not_found()};
+  Result<Located> located = locate(*queue, request.id, command.now.wall);
+  if (!located) return Unexpected{located.error()};
+  if (located->where == Located::Where::nowhere) return Reply{not_found()};
+  if (located->where != Located::Where::waiting) return Reply{refused(located->state())};
+  model::Record& record = located->record;
+  model::reschedule(record, request.due, command.now.wall);
+  record.sequence = next_sequence();
+  const bool same_place = record.due == located->place.due;
+  if (!same_place) group_.erase(Family::queue, store::queue_key(queue->name, located->place, request.id));
+  enqueue(*queue, request.id, record, same_place);
+  return Reply{waiting(Outcome::rescheduled, record.due)};
+}
+
+Core::Answered Core::on(CancelRequest request, const Command& command) {
+  QueueState* queue = find_queue(request.queue);
+  if (queue == nullptr) return Reply{not_found()};
+  Result<Located> located = locate(*queue, request.id, command.now.wall);
+  if (!located) return Unexpected{located.error()};
+  switch (located->where) {
+    case Located::Where::nowhere:
+      return Reply{not_found()};
+    case Located::Where::ended:
+      return Reply{located->state() == State::aborted ? aborted() : refused(located->state())};
+    case Located::Where::processing: {
+      if (!request.force) return Reply{refused(State::processing)};
+      Result<model::Record> record = whole_record(*located->held);
+      if (!record) return Unexpected{record.error()};
+      model::abort(*record, command.now.wall);
+      leave_lease(*queue, *located->held, std::move(*record));
+      return Reply{aborted()};
+    }
+    case Located::Where::waiting:
+      break;
+  }
+  model::Record& record = located->record;
+  model::abort(record, command.now.wall);
+  record.sequence = next_sequence();
+  group_.erase(Family::queue, store::queue_key(queue->name, located->place, request.id));
+  end(*queue, request.id, record);
+  moved(*queue, State::wait, State::aborted);
+  return Reply{aborted()};
+}
+
+Core::Answered Core::on(RetryRequest request, const Command& command) {
+  const Time now = command.now.wall;
+  QueueState* queue = find_queue(request.queue);
+  if (queue == nullptr) return Reply{not_found()};
+  Result<Located> located = locate(*queue, request.id, now);
+  if (!located) return Unexpected{located.error()};
+  if (located->where == Located::Where::nowhere) return Reply{not_found()};
+  if (located->state() != State::failed) return Reply{refused(located->state())};
+  model::Record& record = located->record;
+  if (record.key) {
+    const Result<std::optional<Answer>> blocker = claim_key(*queue, *record.key, request.id, now);
+    if (!blocker) return Unexpected{blocker.error()};
+    if (*blocker) return Reply{**blocker};
+    group_.put(Family::dedup, store::dedup_key(queue->name, *record.key), request.id);
+  }
+  model::revive(record, request.due.value_or(now), now);
+  record.sequence = next_sequence();
+  enqueue(*queue, request.id, record, false);
+  moved(*queue, State::failed, State::wait);
+  return Reply{waiting(Outcome::requeued, record.due)};
+}
+
+Core::Answered Core::on(QueueSetRequest request, const Command& command) {
+  const Result<QueueState*> queue = find_or_add_queue(request.queue);
+  if (!queue) return Unexpected{queue.error()};
+  (*queue)->row.settings = model::apply(request, (*queue)->settings());
+  if ((*queue)->settings().keep_success) {
+    kept_for_a_time_.insert(request.queue);
+    (*queue)->sweep_next = command.now.monotonic;
+  } else {
+    kept_for_a_time_.erase(request.queue);
+  }
+  group_.put(Family::meta, store::settings_key(request.queue), store::encode_settings((*queue)->row));
+  return Reply{(*queue)->settings()};
+}
+
+// The reads come first here too: a history that cannot be read keeps its order.
+Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::Record& record) {
+  std::vector<std::string> generations;
+  if (record.generation > 1) {
+    const std::string prefix = store::history_prefix(queue.name, id);
+    const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::history, prefix, store::prefix_end(prefix));
+    for (; cursor->valid(); cursor->next()) generations.emplace_back(cursor->key());
+    if (Result<> read = cursor->status(); !read) return read;
+  }
+  for (std::string& key : generations) group_.erase(Family::history, std::move(key));
+  group_.erase(Family::orders, store::order_key(queue.name, id));
+  if (record.key && model::state_blocks(record.state)) {
+    group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
+  }
+  moved(queue, record.state, std::nullopt);
+  return {};
+}
+
+Core::Answered Core::on(PurgeBatch request, const Command& command) {
+  QueueState* queue = find_queue(request.queue);
+  if (queue == nullptr) return Reply{std::uint64_t{0}};
+  std::uint64_t purged = 0;
+  for (const std::string& id : request.ids) {
+    const Result<Located> located = locate(*queue, id, command.now.wall);
+    if (!located) continue;  // It does not decode; noted there.
+    if (located->where != Located::Where::ended || located->state() != request.state) continue;
+    if (located->record.updated_at + request.older > command.now.wall) continue;
+    if (Result<> done = purge_order(*queue, id, located->record); !done) return Unexpected{done.error()};
+    ++purged;
+  }
+  return Reply{purged};
+}
+
+}  // namespace duelease::engine

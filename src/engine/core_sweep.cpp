@@ -1,0 +1,72 @@
+// Retention: successes that are kept for a time only.
+//
+// That they no longer block is decided exactly, when somebody schedules the id or key (model::blocks). The
+// sweep only gives their space back, so it may be late. It walks the orders of the queue, a bounded part
+// at a time, and then rests: an index by time of completion would find them without a walk, and cost every
+// complete a seventh write.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "engine/core.h"
+#include "model/rules.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::engine {
+
+namespace {
+
+constexpr Duration rest_min{1'000};
+constexpr Duration rest_max{3'600'000};
+
+// A tenth of the retention; and ten times as long as the walk took, at some 1,000 rows a millisecond.
+Duration rest(Duration keep, std::uint64_t rows) {
+  const Duration share = std::clamp(keep / 10, rest_min, rest_max);
+  return std::max(share, Duration{static_cast<std::int64_t>(rows / 100)});
+}
+
+}  // namespace
+
+void Core::sweep_all(Now now) {
+  for (const std::string& name : kept_for_a_time_) {
+    QueueState& queue = queues_.find(name)->second;
+    const std::optional<Monotonic> next = next_sweep(queue);
+    if (next && *next <= now.monotonic) sweep(queue, now);
+  }
+}
+
+std::optional<Monotonic> Core::next_sweep(const QueueState& queue) const {
+  if (queue.counts.success == 0) return std::nullopt;
+  return queue.sweep_from ? Monotonic{} : queue.sweep_next;
+}
+
+void Core::sweep(QueueState& queue, Now now) {
+  const std::optional<Duration> keep = queue.settings().keep_success;
+  const std::string prefix = store::queue_prefix(queue.name);
+  if (!queue.sweep_from) {
+    queue.sweep_from = prefix;
+    queue.sweep_rows = 0;
+  }
+  const std::unique_ptr<store::Cursor> cursor =
+      store_.scan(store::Family::orders, *queue.sweep_from, store::prefix_end(prefix));
+  for (std::uint32_t i = 0; cursor->valid() && i < limits::purge_pass_max; ++i, cursor->next()) {
+    ++queue.sweep_rows;
+    queue.sweep_from = std::string(cursor->key()) + '\0';
+    const Result<store::OrderRow> row = store::decode_order(cursor->value());
+    const auto* ended = row ? std::get_if<model::Record>(&*row) : nullptr;
+    if (ended == nullptr || ended->state != State::success || model::blocks(*ended, keep, now.wall)) continue;
+    // The open group may have changed it since.
+    const std::string id(cursor->key().substr(prefix.size()));
+    const Result<Located> located = locate(queue, id, now.wall);
+    if (!located || located->where != Located::Where::ended || located->state() != State::success) continue;
+    if (model::blocks(located->record, keep, now.wall)) continue;
+    if (Result<> purged = purge_order(queue, id, located->record); !purged) {
+      log(LogLevel::error, "purging order " + id + " of queue " + queue.name + ": " + purged.error().message);
+    }
+  }
+  if (cursor->valid()) return;
+  queue.sweep_from.reset();
+  queue.sweep_next = now.monotonic + rest(*keep, queue.sweep_rows);
+}
+
+}  // namespace duelease::engine

@@ -1,0 +1,380 @@
+// The public API: requests go to the writer, reads to a snapshot of the store.
+#include "duelease/engine.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/limits.h"
+#include "engine/asio.h"
+#include "engine/core.h"
+#include "engine/engine_parts.h"
+#include "engine/reads.h"
+#include "engine/writer.h"
+#include "model/validate.h"
+#include "store/rocks_store.h"
+
+namespace duelease {
+
+using engine::Body;
+using engine::Replies;
+using engine::Reply;
+
+namespace {
+
+// A thread of the engine's own to run its strand.
+class StrandThread {
+ public:
+  StrandThread() : work_(context_.get_executor()), thread_([this] { context_.run(); }) {}
+  ~StrandThread() {
+    work_.reset();
+    thread_.join();
+  }
+  StrandThread(const StrandThread&) = delete;
+  StrandThread& operator=(const StrandThread&) = delete;
+  boost::asio::any_io_executor executor() { return context_.get_executor(); }
+
+ private:
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::thread thread_;
+};
+
+// Where a blocking call waits for its replies.
+class Mailbox {
+ public:
+  void put(Replies replies) {
+    const std::lock_guard lock(mutex_);
+    replies_ = std::move(replies);
+    arrived_.notify_one();  // Under the lock: the mailbox may be gone as soon as it is released.
+  }
+  Replies take() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return replies_.has_value(); });
+    return std::move(*replies_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::optional<Replies> replies_;
+};
+
+template <class T>
+Result<T> unpack(Result<Reply> reply) {
+  if (!reply) return Unexpected{reply.error()};
+  return std::get<T>(std::move(*reply));
+}
+
+Result<> validate(const Options& options) {
+  const auto within = [](Duration value, std::int64_t min, std::int64_t max) {
+    return value.count() >= min && value.count() <= max;
+  };
+  constexpr std::int64_t hour_ms = 3'600'000;
+  if (!within(options.sync_interval, 1, hour_ms)) {
+    return fail(Code::invalid, "sync interval is " + std::to_string(options.sync_interval.count()) +
+                                   " ms, allowed are 1 to " + std::to_string(hour_ms));
+  }
+  if (!within(options.restart_grace, 0, hour_ms)) {
+    return fail(Code::invalid, "restart grace is " + std::to_string(options.restart_grace.count()) +
+                                   " ms, allowed are 0 to " + std::to_string(hour_ms));
+  }
+  if (options.group_commands_max == 0 || options.commands_waiting_max == 0) {
+    return fail(Code::invalid, "a limit of 0 commands lets nothing happen");
+  }
+  constexpr std::size_t memtable_bytes_min = 64 * 1024;
+  if (options.memtable_bytes < memtable_bytes_min) {
+    return fail(Code::invalid, "memtable bytes are " + std::to_string(options.memtable_bytes) +
+                                   ", at least " + std::to_string(memtable_bytes_min) + " are needed");
+  }
+  return {};
+}
+
+Options completed(Options options) {
+  if (!options.clock) options.clock = system_clock();
+  if (!options.random) {
+    auto generator = std::make_shared<std::mt19937_64>(std::random_device{}());
+    options.random = [generator] { return (*generator)(); };
+  }
+  return options;
+}
+
+engine::CoreOptions core_options(const Options& options) {
+  engine::CoreOptions out;
+  out.upkeep = options.timer;
+  out.restart_grace = options.restart_grace;
+  out.claims_waiting_max = options.claims_waiting_max;
+  out.claim_reply_bytes_max = options.claim_reply_bytes_max;
+  out.log = options.log;
+  return out;
+}
+
+}  // namespace
+
+// Members are destroyed from the last to the first: the strand ends before what runs on it.
+struct Engine::Impl {
+  Impl(Options options, std::unique_ptr<store::Store> opened_store, std::unique_ptr<engine::Core> opened_core,
+       std::optional<boost::asio::any_io_executor> executor)
+      : clock(options.clock), store(std::move(opened_store)), core(std::move(opened_core)) {
+    if (!executor) own_thread.emplace();
+    writer.emplace(executor ? *executor : own_thread->executor(), *store, *core, options);
+  }
+  ~Impl() { writer->close(); }
+
+  template <class T, class Request>
+  Result<T> call(Request request) {
+    Mailbox mailbox;
+    std::vector<Body> bodies;
+    bodies.emplace_back(std::move(request));
+    writer->submit(std::move(bodies), [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
+    return unpack<T>(std::move(mailbox.take().front()));
+  }
+
+  template <class Request>
+  std::vector<Result<Answer>> call_many(std::vector<Request> requests) {
+    std::vector<Result<Answer>> out;
+    if (requests.empty()) return out;
+    Mailbox mailbox;
+    std::vector<Body> bodies;
+    bodies.reserve(requests.size());
+    for (Request& request : requests) bodies.emplace_back(std::move(request));
+    writer->submit(std::move(bodies), [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
+    Replies replies = mailbox.take();
+    out.reserve(replies.size());
+    for (Result<Reply>& reply : replies) out.push_back(unpack<Answer>(std::move(reply)));
+    return out;
+  }
+
+  template <class T, class Request>
+  std::uint64_t post(Request request, Callback<T> done) {
+    std::vector<Body> bodies;
+    bodies.emplace_back(std::move(request));
+    return writer->submit(std::move(bodies), [done = std::move(done)](Replies replies) {
+      done(unpack<T>(std::move(replies.front())));
+    });
+  }
+
+  const std::shared_ptr<const Clock> clock;
+  const std::unique_ptr<store::Store> store;
+  const std::unique_ptr<engine::Core> core;
+  std::optional<engine::Writer> writer;
+  std::optional<StrandThread> own_thread;
+
+  // Guarded by purge_mutex: where the next purge of a queue and state goes on.
+  std::mutex purge_mutex;
+  std::map<std::pair<std::string, State>, std::string> purge_cursors;
+};
+
+// ---- Opening and closing ------------------------------------------------------------------------
+
+namespace engine {
+
+Result<std::unique_ptr<Engine>> open_engine(std::unique_ptr<store::Store> store, Options options,
+                                            std::optional<boost::asio::any_io_executor> executor) {
+  if (Result<> valid = validate(options); !valid) return Unexpected{valid.error()};
+  options = completed(std::move(options));
+  Result<std::unique_ptr<Core>> core = Core::open(*store, core_options(options), options.clock->now());
+  if (!core) return Unexpected{core.error()};
+  return std::make_unique<Engine>(
+      std::make_unique<Engine::Impl>(std::move(options), std::move(store), std::move(*core), std::move(executor)));
+}
+
+}  // namespace engine
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& path, Options options) {
+  if (Result<> valid = validate(options); !valid) return Unexpected{valid.error()};
+  store::RocksOptions rocks;
+  rocks.create_if_missing = options.create_if_missing;
+  rocks.memtable_bytes = options.memtable_bytes;
+  rocks.block_cache_bytes = options.block_cache_bytes;
+  Result<std::unique_ptr<store::Store>> store = store::open_rocks_store(path, rocks);
+  if (!store) return Unexpected{store.error()};
+  return engine::open_engine(std::move(*store), std::move(options));
+}
+
+Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target, Token tokens_above) {
+  return store::restore_rocks_store(backup, target, static_cast<std::uint64_t>(tokens_above));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+void Engine::close() { impl_->writer->close(); }
+
+// ---- Changes ------------------------------------------------------------------------------------
+
+Result<Answer> Engine::schedule(ScheduleRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::schedule(ScheduleRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+std::vector<Result<Answer>> Engine::schedule(std::vector<ScheduleRequest> requests) {
+  return impl_->call_many(std::move(requests));
+}
+
+Result<Answer> Engine::reschedule(RescheduleRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::reschedule(RescheduleRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<Answer> Engine::cancel(CancelRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::cancel(CancelRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<Answer> Engine::retry(RetryRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::retry(RetryRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<std::vector<Claimed>> Engine::claim(ClaimRequest request) {
+  return impl_->call<std::vector<Claimed>>(std::move(request));
+}
+ClaimTicket Engine::claim(ClaimRequest request, Callback<std::vector<Claimed>> done) {
+  return ClaimTicket{impl_->post<std::vector<Claimed>>(std::move(request), std::move(done))};
+}
+void Engine::cancel_claim(ClaimTicket ticket) { impl_->writer->cancel_claim(static_cast<std::uint64_t>(ticket)); }
+
+Result<std::vector<Claimed>> Engine::pop(PopRequest request) {
+  return impl_->call<std::vector<Claimed>>(std::move(request));
+}
+void Engine::pop(PopRequest request, Callback<std::vector<Claimed>> done) {
+  impl_->post<std::vector<Claimed>>(std::move(request), std::move(done));
+}
+
+Result<Answer> Engine::complete(CompleteRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::complete(CompleteRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+std::vector<Result<Answer>> Engine::complete(std::vector<CompleteRequest> requests) {
+  return impl_->call_many(std::move(requests));
+}
+
+Result<Answer> Engine::fail(FailRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::fail(FailRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<Answer> Engine::release(ReleaseRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::release(ReleaseRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<Answer> Engine::extend(ExtendRequest request) { return impl_->call<Answer>(std::move(request)); }
+void Engine::extend(ExtendRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+
+Result<std::uint64_t> Engine::reap(ReapRequest request) { return impl_->call<std::uint64_t>(std::move(request)); }
+void Engine::reap(ReapRequest request, Callback<std::uint64_t> done) {
+  impl_->post<std::uint64_t>(std::move(request), std::move(done));
+}
+
+Result<QueueSettings> Engine::set_queue(QueueSetRequest request) {
+  return impl_->call<QueueSettings>(std::move(request));
+}
+void Engine::set_queue(QueueSetRequest request, Callback<QueueSettings> done) {
+  impl_->post<QueueSettings>(std::move(request), std::move(done));
+}
+Result<QueueSettings> Engine::pause(std::string queue) {
+  QueueSetRequest request;
+  request.queue = std::move(queue);
+  request.paused = true;
+  return set_queue(std::move(request));
+}
+Result<QueueSettings> Engine::resume(std::string queue) {
+  QueueSetRequest request;
+  request.queue = std::move(queue);
+  request.paused = false;
+  return set_queue(std::move(request));
+}
+
+// The search is a read, and done here; the writer gets the ids in batches and looks at each again. The
+// cursor makes a purge of a million orders a walk over a million rows, and not one from the start for
+// every batch.
+Result<std::uint64_t> Engine::purge(PurgeRequest request) {
+  if (Result<> valid = model::validate(request); !valid) return Unexpected{valid.error()};
+  const std::lock_guard lock(impl_->purge_mutex);
+  std::string& cursor = impl_->purge_cursors[{request.queue, request.state}];
+  const Time ended_by = impl_->clock->now().wall - request.older;
+  const std::unique_ptr<store::Reader> view = impl_->store->snapshot();
+  std::uint64_t purged = 0;
+  bool from_start = cursor.empty();
+  while (purged < request.limit) {
+    const std::size_t batch = std::min<std::size_t>(request.limit - purged, limits::purge_pass_max);
+    Result<engine::Ended> ended =
+        engine::find_ended(*view, request.queue, request.state, ended_by, batch, cursor);
+    if (!ended) return Unexpected{ended.error()};
+    if (!ended->ids.empty()) {
+      const Result<std::uint64_t> done = impl_->call<std::uint64_t>(
+          engine::PurgeBatch{request.queue, request.state, request.older, std::move(ended->ids)});
+      if (!done) return done;
+      purged += *done;
+    }
+    cursor = std::move(ended->next);
+    if (!cursor.empty()) continue;
+    if (from_start) break;  // All of the queue was walked.
+    from_start = true;
+  }
+  return purged;
+}
+
+// ---- Reads --------------------------------------------------------------------------------------
+
+Result<std::optional<Order>> Engine::order(std::string_view queue, std::string_view id) const {
+  if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
+  if (Result<> valid = model::validate_id(id); !valid) return Unexpected{valid.error()};
+  return engine::read_order(*impl_->store->snapshot(), queue, id);
+}
+
+Result<Page> Engine::list(const ListRequest& request) const {
+  return engine::read_list(*impl_->store->snapshot(), request);
+}
+
+Result<std::string> Engine::why(std::string_view queue, std::string_view id) const {
+  if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
+  if (Result<> valid = model::validate_id(id); !valid) return Unexpected{valid.error()};
+  return engine::read_why(*impl_->store->snapshot(), queue, id, impl_->clock->now().wall);
+}
+
+Result<std::vector<std::string>> Engine::queues() const { return engine::read_queues(*impl_->store->snapshot()); }
+
+Result<Stats> Engine::stats(std::string_view queue) const {
+  return engine::read_stats(*impl_->store->snapshot(), queue, impl_->clock->now().wall);
+}
+
+Result<QueueSettings> Engine::queue_settings(std::string_view queue) const {
+  return engine::read_settings(*impl_->store->snapshot(), queue);
+}
+
+Result<CheckReport> Engine::check(std::string_view queue) const {
+  return engine::check_store(*impl_->store->snapshot(), queue);
+}
+
+std::vector<Violation> Engine::mended() const {
+  std::vector<Violation> out;
+  for (const auto& [what, count] : impl_->writer->damage()) out.push_back(Violation{what, count, {}});
+  return out;
+}
+
+Result<std::uint64_t> Engine::last_sequence() const { return engine::read_sequence(*impl_->store->snapshot()); }
+
+Result<std::optional<std::string>> Engine::app_get(std::string_view key) const {
+  return impl_->store->get(store::Family::app, key);
+}
+
+Result<std::vector<AppEntry>> Engine::app_list(std::string_view from, std::string_view to, std::size_t limit) const {
+  const std::unique_ptr<store::Reader> view = impl_->store->snapshot();
+  const std::unique_ptr<store::Cursor> cursor = view->scan(store::Family::app, from, to);
+  std::vector<AppEntry> out;
+  for (; cursor->valid() && out.size() < limit; cursor->next()) {
+    out.push_back(AppEntry{std::string(cursor->key()), std::string(cursor->value())});
+  }
+  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+  return out;
+}
+
+Result<> Engine::backup(const std::filesystem::path& folder) const { return impl_->store->backup(folder); }
+
+}  // namespace duelease

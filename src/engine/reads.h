@@ -1,0 +1,38 @@
+// engine/reads.h: the reads of the public API, as functions of one consistent view of the store. They
+// use nothing of the core's memory: they run on any thread, and go on when the disk no longer takes
+// writes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "duelease/clock.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
+#include "store/store.h"
+
+namespace duelease::engine {
+
+Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue, std::string_view id);
+Result<Page> read_list(const store::Reader& reader, const ListRequest& request);
+Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id, Time now);
+Result<std::vector<std::string>> read_queues(const store::Reader& reader);
+Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Time now);
+Result<QueueSettings> read_settings(const store::Reader& reader, std::string_view queue);
+Result<std::uint64_t> read_sequence(const store::Reader& reader);
+
+// check_store.cpp: the invariants, see CheckReport.
+Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue);
+
+// Ids of orders of `queue` in `state` that ended at `ended_by` or before, at most `limit`, from key
+// `from` on (empty: the first). `next` is where to go on; empty at the end of the queue.
+struct Ended {
+  std::vector<std::string> ids;
+  std::string next;
+};
+Result<Ended> find_ended(const store::Reader& reader, std::string_view queue, State state, Time ended_by,
+                         std::size_t limit, std::string_view from);
+
+}  // namespace duelease::engine

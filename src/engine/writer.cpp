@@ -1,0 +1,352 @@
+#include "engine/writer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace duelease::engine {
+
+namespace {
+
+// How far applying may run ahead of syncing. One group would do to overlap them; a few more smooth out
+// a slow sync.
+constexpr std::size_t groups_ahead_max = 4;
+
+constexpr std::size_t group_bytes_max = 16 * 1024 * 1024;
+
+Replies all(std::size_t count, const Error& error) { return Replies(count, Result<Reply>(Unexpected{error})); }
+
+}  // namespace
+
+Writer::Writer(boost::asio::any_io_executor executor, store::Store& store, Core& core, const Options& options)
+    : options_(options),
+      store_(store),
+      strand_(boost::asio::make_strand(std::move(executor))),
+      core_(core),
+      timer_(strand_),
+      damage_(core.damage()) {
+  if (options_.durability != Durability::none) sync_thread_ = std::thread([this] { sync_loop(); });
+  wake();  // Leases may have run out already; and it arms the timer.
+}
+
+Writer::~Writer() { close(); }
+
+// ---- Any thread ---------------------------------------------------------------------------------
+
+std::uint64_t Writer::submit(std::vector<Body> bodies, Done done) {
+  const std::size_t count = bodies.size();
+  Error refused;
+  std::uint64_t ticket = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) {
+      refused = {Code::closing, "the engine is closed"};
+    } else if (inbox_commands_ + count > options_.commands_waiting_max) {
+      refused = {Code::overloaded, std::to_string(inbox_commands_) + " commands are waiting, the limit is " +
+                                       std::to_string(options_.commands_waiting_max)};
+    } else {
+      ticket = ++last_ticket_;
+      inbox_commands_ += count;
+      inbox_.push_back(Item{std::move(bodies), ticket, std::move(done)});
+    }
+  }
+  if (ticket == 0) {
+    done(all(count, refused));
+  } else {
+    wake();
+  }
+  return ticket;
+}
+
+void Writer::cancel_claim(std::uint64_t ticket) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return;
+    to_cancel_.push_back(ticket);
+  }
+  wake();
+}
+
+void Writer::wake() {
+  const std::lock_guard lock(mutex_);
+  if (!drain_posted_ && !drain_parked_) post_drain();
+}
+
+void Writer::post_drain() {
+  drain_posted_ = true;
+  ++handlers_;
+  boost::asio::post(strand_, [this] {
+    drain();
+    leave_handler();
+  });
+}
+
+// The last thing that a handler does: afterwards the writer may be gone.
+void Writer::leave_handler() {
+  const std::lock_guard lock(mutex_);
+  --handlers_;
+  if (!closed_ || handlers_ > 0) return;
+  stop_syncing_ = true;
+  sync_wanted_.notify_all();
+  closed_changed_.notify_all();
+}
+
+void Writer::close() {
+  {
+    std::unique_lock lock(mutex_);
+    if (closing_) {
+      closed_changed_.wait(lock, [this] { return closed_done_; });
+      return;
+    }
+    closing_ = true;
+  }
+  wake();
+  {
+    // The strand has answered everything and let go of its timer; then the last groups are synced.
+    std::unique_lock lock(mutex_);
+    closed_changed_.wait(lock, [this] { return stop_syncing_; });
+  }
+  if (sync_thread_.joinable()) sync_thread_.join();
+  if (options_.durability == Durability::none && !has_failed_) {
+    if (Result<> synced = store_.sync(); !synced) fail_with(synced.error());
+  }
+  const std::lock_guard lock(mutex_);
+  closed_done_ = true;
+  closed_changed_.notify_all();
+}
+
+std::map<std::string, std::uint64_t> Writer::damage() const {
+  const std::lock_guard lock(mutex_);
+  return damage_;
+}
+
+std::optional<Error> Writer::failure() const {
+  if (!has_failed_) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Writer::fail_with(const Error& error) {
+  const std::string message = "the store has failed and takes no more changes until it is opened again: " + error.message;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = Error{Code::storage, message};
+    has_failed_ = true;
+  }
+  if (options_.log) options_.log(LogLevel::error, message);
+}
+
+// ---- The strand ---------------------------------------------------------------------------------
+
+void Writer::drain() {
+  if (closed_) return;
+  std::vector<Item> items = take_items();
+  bool closing = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (drain_parked_) return;
+    closing = closing_;
+  }
+  const Now now = clock_now();
+  watch_clock(now);
+  Group group;
+  apply_items(std::move(items), now, group);
+  const std::optional<Error> failed = failure();
+  for (const std::uint64_t ticket : std::exchange(cancelled_, {})) core_.cancel_claim(ticket);
+  if (failed) {
+    core_.cancel_claims(*failed);
+  } else {
+    core_.tick(now);
+    if (closing) core_.cancel_claims({Code::closing, "the engine is closed"});
+  }
+  take_served(group);
+  finish_group(std::move(group));
+  arm_timer(now);
+
+  const std::lock_guard lock(mutex_);
+  damage_ = core_.damage();
+  if (!inbox_.empty()) {
+    if (!drain_posted_ && !drain_parked_) post_drain();
+  } else if (closing) {
+    closed_ = true;
+    timer_.cancel();
+  }
+}
+
+std::vector<Writer::Item> Writer::take_items() {
+  const std::lock_guard lock(mutex_);
+  drain_posted_ = false;
+  if (pending_.size() + syncing_ >= groups_ahead_max) {
+    drain_parked_ = true;
+    return {};
+  }
+  cancelled_ = std::exchange(to_cancel_, {});
+  std::vector<Item> items;
+  std::size_t commands = 0;
+  while (!inbox_.empty() && commands < options_.group_commands_max) {
+    commands += inbox_.front().bodies.size();
+    items.push_back(std::move(inbox_.front()));
+    inbox_.pop_front();
+  }
+  inbox_commands_ -= commands;
+  return items;
+}
+
+void Writer::apply_items(std::vector<Item> items, Now now, Group& group) {
+  for (Item& item : items) {
+    if (const std::optional<Error> failed = failure()) {
+      group.finished.push_back({all(item.bodies.size(), *failed), std::move(item.done)});
+      continue;
+    }
+    Replies replies;
+    replies.reserve(item.bodies.size());
+    for (Body& body : item.bodies) {
+      std::optional<Result<Reply>> reply =
+          core_.apply(Command{now, options_.random(), item.ticket, std::move(body)});
+      if (reply) replies.push_back(std::move(*reply));
+    }
+    if (replies.size() == item.bodies.size()) {
+      group.finished.push_back({std::move(replies), std::move(item.done)});
+    } else {
+      DUELEASE_CHECK(item.bodies.size() == 1);
+      waiting_.emplace(item.ticket, std::move(item.done));
+    }
+    // Large payloads: write what there is before more is taken in.
+    if (core_.group_bytes() > group_bytes_max) write_group(group);
+  }
+}
+
+void Writer::take_served(Group& group) {
+  for (Served& served : core_.take_served()) {
+    const auto found = waiting_.find(served.ticket);
+    DUELEASE_CHECK(found != waiting_.end());
+    Replies replies;
+    replies.push_back(std::move(served.reply));
+    group.finished.push_back({std::move(replies), std::move(found->second)});
+    waiting_.erase(found);
+  }
+}
+
+bool Writer::write_group(Group& group) {
+  group.wrote = group.wrote || !core_.group_empty();
+  Result<> written = core_.commit();
+  if (!written) fail_with(written.error());
+  return written.has_value();
+}
+
+// Writes the group, and sees to it that its replies leave when they may.
+void Writer::finish_group(Group group) {
+  if (!has_failed_) write_group(group);
+  if (const std::optional<Error> failed = failure()) {
+    core_.cancel_claims(*failed);
+    take_served(group);
+    spoil(group, *failed);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (options_.durability == Durability::sync) {
+      // Also a group that wrote nothing waits for those before it.
+      if (group.wrote || !pending_.empty() || syncing_ > 0) {
+        pending_.push_back(std::move(group));
+        sync_wanted_.notify_one();
+        return;
+      }
+    } else {
+      unsynced_ = unsynced_ || group.wrote;
+    }
+  }
+  release(std::move(group));
+}
+
+// After a failed write or sync: what was to be acknowledged is not.
+void Writer::spoil(Group& group, const Error& error) {
+  for (Finished& finished : group.finished) {
+    for (Result<Reply>& reply : finished.replies) {
+      if (reply) reply = Unexpected{error};
+    }
+  }
+}
+
+void Writer::release(Group group) {
+  for (Finished& finished : group.finished) finished.done(std::move(finished.replies));
+}
+
+void Writer::arm_timer(Now now) {
+  if (closed_) return;
+  Monotonic wake_at = now.monotonic + Duration{limits::nap_ms_max};
+  if (!has_failed_) wake_at = std::min(wake_at, core_.next_wake(now).value_or(wake_at));
+  if (timer_armed_ && *timer_armed_ <= wake_at) return;  // It goes off early enough.
+  timer_armed_ = wake_at;
+  {
+    const std::lock_guard lock(mutex_);
+    ++handlers_;
+  }
+  timer_.expires_after(wake_at - now.monotonic);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) {
+      timer_armed_.reset();
+      wake();
+    }
+    leave_handler();
+  });
+}
+
+// The wall clock should run along with the monotonic one. Due times follow it when it does not, leases
+// do not care; a person should know.
+void Writer::watch_clock(Now now) {
+  const Duration offset = now.wall.time_since_epoch() - now.monotonic.time_since_epoch();
+  if (clock_offset_) {
+    const Duration step = offset - *clock_offset_;
+    if (std::abs(step.count()) >= limits::clock_step_ms_min && options_.log) {
+      options_.log(LogLevel::warning, "the wall clock was set " + std::string(step.count() > 0 ? "forward" : "back") +
+                                          " by " + std::to_string(std::abs(step.count())) + " ms");
+    }
+  }
+  clock_offset_ = offset;
+}
+
+// ---- The sync thread ----------------------------------------------------------------------------
+
+void Writer::sync_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (options_.durability == Durability::sync) {
+      sync_wanted_.wait(lock, [this] { return !pending_.empty() || stop_syncing_; });
+      if (pending_.empty()) return;
+    } else {
+      sync_wanted_.wait_for(lock, options_.sync_interval, [this] { return stop_syncing_; });
+      if (!unsynced_ && stop_syncing_) return;
+      if (!unsynced_) continue;
+      unsynced_ = false;
+    }
+    std::deque<Group> covered = std::exchange(pending_, {});
+    syncing_ = covered.size();
+    std::optional<Error> failed = failure_;
+    lock.unlock();
+
+    if (!failed) {
+      if (Result<> synced = store_.sync(); !synced) {
+        fail_with(synced.error());
+        failed = failure();
+      }
+    }
+    for (Group& group : covered) {
+      if (failed) spoil(group, *failed);
+      release(std::move(group));
+    }
+
+    lock.lock();
+    syncing_ = 0;
+    if (drain_parked_) {
+      drain_parked_ = false;
+      post_drain();
+    }
+  }
+}
+
+}  // namespace duelease::engine

@@ -1,0 +1,137 @@
+// engine/writer.h: the one writer. Commands come in from any thread, are applied on one strand, and are
+// answered when the sync that covers them is through.
+//
+//   callers ----> inbox ----> drain() on the strand ----> pending ----> sync thread ----> replies
+//                             core.apply() each           groups        store.sync()
+//                             core.commit() once                        for all of them
+//
+// Group commit. drain() takes all that waits in the inbox and writes it as one group, without a sync, and
+// goes on with the next. The sync thread calls sync() again and again; each call covers every group that
+// was written before it began, and lets their replies go. So applying group n + 1 overlaps the sync of
+// group n. drain() stops when it is groups_ahead_max groups ahead: what arrives then makes the next
+// group larger. A reply never leaves before those of earlier groups: it may rest on what they changed.
+//
+// At the levels interval and none replies leave as soon as their group is written.
+//
+// Failure. When a write or a sync fails, what is on disk is no longer known: the writer stops for good.
+// Every reply not yet out and every later one is the error; a restart finds what was acknowledged.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "duelease/clock.h"
+#include "duelease/options.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
+#include "engine/asio.h"
+#include "engine/command.h"
+#include "engine/core.h"
+#include "store/store.h"
+
+namespace duelease::engine {
+
+using Replies = std::vector<Result<Reply>>;
+using Done = std::function<void(Replies)>;
+
+class Writer {
+ public:
+  // `store` and `core` must outlive the writer; nobody else may use `core` from now on. `executor` runs the
+  // strand; it must go on running until close() has returned.
+  Writer(boost::asio::any_io_executor executor, store::Store& store, Core& core, const Options& options);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Answers in order, one reply a command, by one call of `done` (see duelease/engine.h, "Threads").
+  // A claim that may wait must come alone. Answers the ticket that names it.
+  std::uint64_t submit(std::vector<Body> bodies, Done done);
+  void cancel_claim(std::uint64_t ticket);
+
+  // Finishes what is under way. Safe to call again, and from several threads.
+  void close();
+
+  std::map<std::string, std::uint64_t> damage() const;
+
+ private:
+  struct Item {
+    std::vector<Body> bodies;
+    std::uint64_t ticket = 0;
+    Done done;
+  };
+  struct Finished {
+    Replies replies;
+    Done done;
+  };
+  struct Group {
+    std::vector<Finished> finished;
+    bool wrote = false;
+  };
+
+  void wake();
+  void post_drain();  // With mutex_ held.
+  void leave_handler();
+  void drain();
+  std::vector<Item> take_items();
+  void apply_items(std::vector<Item> items, Now now, Group& group);
+  void take_served(Group& group);
+  void finish_group(Group group);
+  void release(Group group);
+  void fail_with(const Error& error);
+  std::optional<Error> failure() const;
+  void spoil(Group& group, const Error& error);
+  bool write_group(Group& group);
+  void arm_timer(Now now);
+  void watch_clock(Now now);
+  void sync_loop();
+  Now clock_now() const { return options_.clock->now(); }
+
+  // Constant after construction.
+  const Options options_;  // clock and random are never empty.
+  store::Store& store_;
+  boost::asio::strand<boost::asio::any_io_executor> strand_;
+
+  // Strand only.
+  Core& core_;
+  boost::asio::steady_timer timer_;
+  std::map<std::uint64_t, Done> waiting_;  // Claims by ticket.
+  std::vector<std::uint64_t> cancelled_;
+  std::optional<Duration> clock_offset_;
+  std::optional<Monotonic> timer_armed_;  // When it goes off.
+  bool closed_ = false;
+
+  // Guarded by mutex_.
+  mutable std::mutex mutex_;
+  std::deque<Item> inbox_;
+  std::vector<std::uint64_t> to_cancel_;
+  std::size_t inbox_commands_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  bool drain_posted_ = false;
+  bool drain_parked_ = false;  // Too far ahead; the sync thread posts it.
+  std::size_t handlers_ = 0;  // Posted or waiting at the executor; close() outlives them.
+  bool closing_ = false;
+  std::deque<Group> pending_;  // Written, not yet synced.
+  std::size_t syncing_ = 0;    // Groups that the sync under way covers, no longer in pending_.
+  bool unsynced_ = false;      // At level interval: something was written since the last sync.
+  bool stop_syncing_ = false;
+  std::optional<Error> failure_;
+  std::map<std::string, std::uint64_t> damage_;
+  std::condition_variable sync_wanted_;
+  std::condition_variable closed_changed_;
+  bool closed_done_ = false;
+
+  std::atomic<bool> has_failed_ = false;  // failure_ is set.
+  std::thread sync_thread_;
+};
+
+}  // namespace duelease::engine

@@ -1,0 +1,26 @@
+// model/rules.h: when an order blocks, when its tries are used up, when it is tried again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "duelease/types.h"
+#include "model/record.h"
+
+namespace duelease::model {
+
+// The condition of both unique rules (id and key). Written as the list of states that do NOT block, so
+// that a state of a newer version blocks.
+bool state_blocks(State state);
+
+// As above, but a SUCCESS whose retention has run out at `now` no longer blocks.
+bool blocks(const Record& record, std::optional<Duration> keep_success, Time now);
+
+// Whether this order may be handed out once more.
+bool tries_left(const Record& record);
+
+// When the order is due again after its `failures`-th failure (from 1): base * 2^(failures - 1), at most
+// the cap, give or take jitter drawn from `seed`.
+Time retry_time(std::uint32_t failures, const QueueSettings& settings, Time now, std::uint64_t seed);
+
+}  // namespace duelease::model

@@ -1,0 +1,82 @@
+#include "store/keys.h"
+
+#include "base/bytes.h"
+
+namespace duelease::store {
+
+std::string queue_prefix(std::string_view queue) {
+  std::string out;
+  out.reserve(queue.size() + 1);
+  out.append(queue);
+  out.push_back('\0');
+  return out;
+}
+
+std::string queue_key(std::string_view queue, const Place& place, std::string_view id) {
+  std::string out;
+  out.reserve(queue.size() + 10 + id.size());
+  out.append(queue);
+  out.push_back('\0');
+  out.push_back(static_cast<char>(place.priority));
+  base::append_i64be(out, place.due.time_since_epoch().count());
+  out.append(id);
+  return out;
+}
+
+std::string order_key(std::string_view queue, std::string_view id) {
+  std::string out;
+  out.reserve(queue.size() + 1 + id.size());
+  out.append(queue);
+  out.push_back('\0');
+  out.append(id);
+  return out;
+}
+
+std::string dedup_key(std::string_view queue, std::string_view key) { return order_key(queue, key); }
+
+std::string history_prefix(std::string_view queue, std::string_view id) {
+  std::string out = queue_prefix(queue);
+  for (const char c : id) {
+    out.push_back(c);
+    if (c == '\0') out.push_back('\xff');
+  }
+  out.append(2, '\0');
+  return out;
+}
+
+std::string history_key(std::string_view queue, std::string_view id, std::uint64_t sequence) {
+  std::string out = history_prefix(queue, id);
+  base::append_u64be(out, sequence);
+  return out;
+}
+
+std::string settings_key(std::string_view queue) { return std::string(settings_prefix).append(queue); }
+std::string counts_key(std::string_view queue) { return std::string(counts_prefix).append(queue); }
+
+std::string prefix_end(std::string_view prefix) {
+  std::string out(prefix);
+  while (!out.empty() && out.back() == '\xff') out.pop_back();
+  if (!out.empty()) out.back() = static_cast<char>(static_cast<unsigned char>(out.back()) + 1);
+  return out;
+}
+
+std::optional<QueueEntry> parse_queue_key(std::string_view bytes) {
+  const std::size_t end = bytes.find('\0');
+  if (end == std::string_view::npos || end == 0) return std::nullopt;
+  std::string_view rest = bytes.substr(end + 1);
+  if (rest.size() < 10) return std::nullopt;  // Priority, due time, and at least one byte of id.
+  QueueEntry entry;
+  entry.queue = bytes.substr(0, end);
+  entry.place.priority = static_cast<std::uint8_t>(rest[0]);
+  entry.place.due = Time{Duration{base::read_i64be(rest.substr(1))}};
+  entry.id = rest.substr(9);
+  return entry;
+}
+
+std::optional<OrderName> parse_order_key(std::string_view bytes) {
+  const std::size_t end = bytes.find('\0');
+  if (end == std::string_view::npos || end == 0 || end + 1 == bytes.size()) return std::nullopt;
+  return OrderName{bytes.substr(0, end), bytes.substr(end + 1)};
+}
+
+}  // namespace duelease::store

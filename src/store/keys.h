@@ -1,0 +1,66 @@
+// store/keys.h: the layout of every key.
+//
+//   family    key                                                 sorted by
+//   queue     queue 00 priority:u8 due_ms:i64be id                queue, priority, due, id
+//   orders    queue 00 id                                         queue, id
+//   leases    queue 00 id                                         queue, id
+//   dedup     queue 00 key                                        queue, key
+//   history   queue 00 escaped(id) 00 00 sequence:u64be           queue, id, sequence
+//   meta      "format" | "sequence" | "settings:" queue | "counts:" queue
+//   app       whatever the application likes
+//   runs      (none yet)
+//
+// A queue name holds no 00 byte, so `queue 00` ends it without ambiguity. i64be is big-endian with the
+// sign bit flipped: byte order is time order. escaped() writes 00 as 00 FF, so that ids of any bytes sort
+// as ids and never run into the sequence. tests/store/keys_test.cpp holds the golden bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "duelease/types.h"
+
+namespace duelease::store {
+
+// Where an order stands in its queue.
+struct Place {
+  std::uint8_t priority = 0;
+  Time due{};
+
+  auto operator<=>(const Place&) const = default;
+};
+
+std::string queue_prefix(std::string_view queue);  // `queue 00`: of families queue, orders, leases, dedup.
+std::string queue_key(std::string_view queue, const Place& place, std::string_view id);
+std::string order_key(std::string_view queue, std::string_view id);  // Families orders and leases.
+std::string dedup_key(std::string_view queue, std::string_view key);
+std::string history_prefix(std::string_view queue, std::string_view id);
+std::string history_key(std::string_view queue, std::string_view id, std::uint64_t sequence);
+
+inline constexpr std::string_view format_key = "format";
+inline constexpr std::string_view sequence_key = "sequence";
+inline constexpr std::string_view settings_prefix = "settings:";
+inline constexpr std::string_view counts_prefix = "counts:";
+std::string settings_key(std::string_view queue);
+std::string counts_key(std::string_view queue);
+
+// The smallest string above every string that starts with `prefix`; empty: there is none.
+std::string prefix_end(std::string_view prefix);
+
+// Views into the key that was taken apart. Nothing: the bytes are not such a key.
+struct QueueEntry {
+  std::string_view queue;
+  Place place;
+  std::string_view id;
+};
+std::optional<QueueEntry> parse_queue_key(std::string_view bytes);
+
+struct OrderName {
+  std::string_view queue;
+  std::string_view id;  // Family dedup: the dedup key.
+};
+std::optional<OrderName> parse_order_key(std::string_view bytes);
+
+}  // namespace duelease::store

@@ -1,0 +1,422 @@
+#include "store/rocks_store.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/memtablerep.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "store/backup_mark.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::store {
+
+namespace {
+
+using rocksdb::Slice;
+using Handles = std::vector<rocksdb::ColumnFamilyHandle*>;
+
+Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view view(const Slice& bytes) { return {bytes.data(), bytes.size()}; }
+
+// The one place where RocksDB's errors become ours.
+Unexpected to_error(const rocksdb::Status& status, const std::string& doing) {
+  const bool corrupt = status.IsCorruption();
+  return fail(corrupt ? Code::corrupt : Code::storage, doing + ": " + status.ToString());
+}
+
+// ---- How each family is laid out ----------------------------------------------------------------
+
+// Families that are looked up by whole key: a hash memtable spares the skip list, which was two thirds of
+// a write. `orders` is not among them, for it is also walked (list, purge) and a walk over a hash
+// memtable first copies and sorts all of it.
+bool point_lookups_only(Family family) { return family == Family::leases || family == Family::dedup; }
+
+// The buckets of a hash memtable are taken whole when it is made, so they must be small beside it: one for
+// every 2.5 KiB, which is 50,000 (RocksDB's own choice) at the default size.
+std::size_t hash_buckets(std::size_t memtable_bytes) { return std::max<std::size_t>(memtable_bytes / 2560, 64); }
+
+// Families from which rows are deleted at the front, again and again: a file that is mostly tombstones
+// is compacted early, or the head of a queue would lie behind all that was ever claimed.
+bool fills_with_tombstones(Family family) { return family == Family::queue || family == Family::leases; }
+
+rocksdb::CompressionType compression() {
+  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
+  const auto lz4 = std::find(available.begin(), available.end(), rocksdb::kLZ4Compression);
+  return lz4 != available.end() ? *lz4 : rocksdb::kNoCompression;
+}
+
+rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& options,
+                                            const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions out;
+  out.write_buffer_size = options.memtable_bytes / 2;
+  out.compression = compression();
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;  // Else their memory would grow with the store.
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.format_version = 5;
+  if (family != Family::queue) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  if (point_lookups_only(family)) {
+    out.prefix_extractor.reset(rocksdb::NewNoopTransform());
+    out.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(hash_buckets(options.memtable_bytes)));
+  }
+  if (fills_with_tombstones(family)) {
+    constexpr std::size_t window = 4096;
+    constexpr std::size_t tombstones = 1024;
+    out.table_properties_collector_factories.push_back(
+        rocksdb::NewCompactOnDeletionCollectorFactory(window, tombstones));
+  }
+  return out;
+}
+
+rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
+  rocksdb::DBOptions out;
+  out.env = env;
+  out.create_if_missing = options.create_if_missing;
+  out.create_missing_column_families = true;
+  out.db_write_buffer_size = options.memtable_bytes;
+  out.max_total_wal_size = 4 * options.memtable_bytes;
+  out.allow_concurrent_memtable_write = false;  // One writer; hash memtables need it.
+  out.max_background_jobs = 2;
+  out.info_log_level = rocksdb::WARN_LEVEL;
+  out.keep_log_file_num = 2;
+  // A power cut tears the end of the log: what follows the tear was never acknowledged. The first record
+  // that does not check out ends the log.
+  out.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  return out;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> all_families(const RocksOptions& options,
+                                                          const std::shared_ptr<rocksdb::Cache>& cache) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> out;
+  for (std::size_t i = 0; i < family_count; ++i) {
+    out.emplace_back(family_names[i], family_options(static_cast<Family>(i), options, cache));
+  }
+  out.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});  // RocksDB insists.
+  return out;
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+class RocksCursor final : public Cursor {
+ public:
+  RocksCursor(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Snapshot* snapshot,
+              std::string_view from, std::string_view to)
+      : end_(to), end_slice_(end_) {
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot;
+    read.total_order_seek = true;
+    if (!end_.empty()) read.iterate_upper_bound = &end_slice_;
+    iterator_.reset(db.NewIterator(read, family));
+    iterator_->Seek(slice(from));
+  }
+
+  bool valid() const override { return iterator_->Valid(); }
+  std::string_view key() const override { return view(iterator_->key()); }
+  std::string_view value() const override { return view(iterator_->value()); }
+  void next() override { iterator_->Next(); }
+  Result<> status() const override {
+    if (!iterator_->status().ok()) return to_error(iterator_->status(), "reading the store");
+    return {};
+  }
+
+ private:
+  const std::string end_;
+  const Slice end_slice_;  // RocksDB keeps a pointer to it.
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+Result<std::optional<std::string>> read_one(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family,
+                                            const rocksdb::Snapshot* snapshot, std::string_view key) {
+  rocksdb::ReadOptions read;
+  read.snapshot = snapshot;
+  std::string value;
+  const rocksdb::Status status = db.Get(read, family, slice(key), &value);
+  if (status.IsNotFound()) return std::optional<std::string>{};
+  if (!status.ok()) return to_error(status, "reading the store");
+  return std::optional<std::string>{std::move(value)};
+}
+
+class RocksSnapshot final : public Reader {
+ public:
+  RocksSnapshot(rocksdb::DB& db, const Handles& families)
+      : db_(db), families_(families), snapshot_(db.GetSnapshot()) {}
+  ~RocksSnapshot() override { db_.ReleaseSnapshot(snapshot_); }
+  RocksSnapshot(const RocksSnapshot&) = delete;
+  RocksSnapshot& operator=(const RocksSnapshot&) = delete;
+
+  Result<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    return read_one(db_, families_[static_cast<std::size_t>(family)], snapshot_, key);
+  }
+  std::unique_ptr<Cursor> scan(Family family, std::string_view from, std::string_view to) const override {
+    return std::make_unique<RocksCursor>(db_, families_[static_cast<std::size_t>(family)], snapshot_, from, to);
+  }
+
+ private:
+  rocksdb::DB& db_;
+  const Handles& families_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// ---- The store ----------------------------------------------------------------------------------
+
+class RocksStore final : public Store {
+ public:
+  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db, Handles families)
+      : env_(std::move(env)), db_(std::move(db)), families_(std::move(families)) {}
+
+  ~RocksStore() override {
+    for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
+    db_->Close();
+  }
+  RocksStore(const RocksStore&) = delete;
+  RocksStore& operator=(const RocksStore&) = delete;
+
+  Result<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    return read_one(*db_, handle(family), nullptr, key);
+  }
+
+  std::unique_ptr<Cursor> scan(Family family, std::string_view from, std::string_view to) const override {
+    return std::make_unique<RocksCursor>(*db_, handle(family), nullptr, from, to);
+  }
+
+  Result<> write(std::span<const Change> changes) override {
+    batch_.Clear();
+    for (const Change& change : changes) {
+      const rocksdb::Status added = change.value
+                                        ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
+                                        : batch_.Delete(handle(change.family), slice(change.key));
+      if (!added.ok()) return to_error(added, "collecting a write");
+    }
+    const rocksdb::Status status = db_->Write(rocksdb::WriteOptions{}, &batch_);
+    if (!status.ok()) return to_error(status, "writing the store");
+    return {};
+  }
+
+  Result<> sync() override {
+    const rocksdb::Status status = db_->SyncWAL();
+    if (!status.ok()) return to_error(status, "syncing the store");
+    return {};
+  }
+
+  std::unique_ptr<Reader> snapshot() const override { return std::make_unique<RocksSnapshot>(*db_, families_); }
+
+  Result<> backup(const std::filesystem::path& folder) const override {
+    std::error_code ec;
+    if (std::filesystem::exists(folder, ec)) return fail(Code::invalid, folder.string() + " exists already");
+    // It gets its name when it is marked as a backup: nobody may take it for a store.
+    std::filesystem::path unfinished = folder;
+    unfinished += ".unfinished";
+    std::filesystem::remove_all(unfinished, ec);
+    rocksdb::Checkpoint* raw = nullptr;
+    rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+    if (status.ok()) status = checkpoint->CreateCheckpoint(unfinished.string());
+    if (!status.ok()) return to_error(status, "backup to " + folder.string());
+    if (Result<> r = write_backup_mark(unfinished, 0); !r) return r;
+    std::filesystem::rename(unfinished, folder, ec);
+    if (ec) return fail(Code::storage, "renaming to " + folder.string() + ": " + ec.message());
+    return sync_path(std::filesystem::absolute(folder).parent_path());
+  }
+
+ private:
+  rocksdb::ColumnFamilyHandle* handle(Family family) const { return families_[static_cast<std::size_t>(family)]; }
+
+  const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's. Outlives db_.
+  const std::unique_ptr<rocksdb::DB> db_;
+  const Handles families_;
+  rocksdb::WriteBatch batch_;  // Reused: its memory is worth keeping.
+};
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+struct Lock {
+  rocksdb::Env* env;
+  rocksdb::FileLock* lock = nullptr;
+  ~Lock() {
+    if (lock != nullptr) env->UnlockFile(lock);
+  }
+};
+
+Result<> take_lock(Lock& lock, const std::filesystem::path& path) {
+  const rocksdb::Status status = lock.env->LockFile((path / "LOCK").string(), &lock.lock);
+  if (status.ok()) return {};
+  const std::string text = status.ToString();
+  const bool held = text.find("lock hold by current process") != std::string::npos ||
+                    text.find("Resource temporarily unavailable") != std::string::npos;
+  if (held) return fail(Code::locked, "store " + path.string() + " is open in another process, or twice in this one");
+  return to_error(status, "locking store " + path.string());
+}
+
+// What a folder may hold that RocksDB was killed in while it made a new store there.
+bool left_by_an_interrupted_open(const std::string& name) {
+  for (const char* start : {"LOCK", "LOG", "MANIFEST", "IDENTITY", "OPTIONS"}) {
+    if (name.starts_with(start)) return true;
+  }
+  return name.ends_with(".dbtmp") || name.ends_with(".log");
+}
+
+// Whether there is a store to open; an error when the folder is something else.
+Result<bool> find_store(const std::filesystem::path& path, bool create_if_missing) {
+  std::error_code ec;
+  if (std::filesystem::exists(path / backup_mark_name, ec)) {
+    return fail(Code::invalid, path.string() + " is a backup; make a store of it with restore, so that tokens go on rising");
+  }
+  if (std::filesystem::exists(path / "CURRENT", ec)) return true;
+  if (!create_if_missing) return fail(Code::not_found, "no store at " + path.string());
+  if (!std::filesystem::exists(path, ec)) return false;
+  for (std::filesystem::directory_iterator entry(path, ec), end; !ec && entry != end; entry.increment(ec)) {
+    const std::string name = entry->path().filename().string();
+    if (!left_by_an_interrupted_open(name)) {
+      return fail(Code::invalid, path.string() + " is not a store, and not empty: it holds " + name);
+    }
+  }
+  if (ec) return fail(Code::storage, "reading folder " + path.string() + ": " + ec.message());
+  return false;
+}
+
+// A database open without a byte of it changed.
+struct ReadOnly {
+  std::unique_ptr<rocksdb::DB> db;
+  Handles families;
+
+  ReadOnly() = default;
+  ReadOnly(const ReadOnly&) = delete;
+  ReadOnly& operator=(const ReadOnly&) = delete;
+  ~ReadOnly() {
+    for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
+  }
+
+  Result<> open(const std::filesystem::path& path, rocksdb::DBOptions quiet, const std::vector<std::string>& names,
+                const RocksOptions& options) {
+    std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+    for (const std::string& name : names) {
+      const auto ours = std::find(family_names.begin(), family_names.end(), name);
+      const auto family = static_cast<Family>(ours - family_names.begin());
+      descriptors.emplace_back(name, ours == family_names.end() ? rocksdb::ColumnFamilyOptions{}
+                                                                : family_options(family, options, nullptr));
+    }
+    quiet.info_log_level = rocksdb::FATAL_LEVEL;
+    rocksdb::DB* raw = nullptr;
+    const rocksdb::Status status =
+        rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
+    db.reset(raw);
+    if (!status.ok()) return to_error(status, "opening store " + path.string());
+    return {};
+  }
+};
+
+// Whether this is a store of ours that was interrupted before it got its first rows.
+Result<bool> is_unfinished(const std::filesystem::path& path, const rocksdb::DBOptions& db,
+                           const std::vector<std::string>& names, const RocksOptions& options) {
+  for (const std::string& name : names) {
+    const bool ours = std::find(family_names.begin(), family_names.end(), name) != family_names.end();
+    if (!ours && name != rocksdb::kDefaultColumnFamilyName) return false;
+  }
+  ReadOnly reader;
+  if (Result<> r = reader.open(path, db, names, options); !r) return Unexpected{r.error()};
+  for (rocksdb::ColumnFamilyHandle* family : reader.families) {
+    const RocksCursor cursor(*reader.db, family, nullptr, "", "");
+    if (cursor.valid()) return false;
+    if (Result<> r = cursor.status(); !r) return Unexpected{r.error()};
+  }
+  return true;
+}
+
+// Reads the format version without changing a byte. 0: the store was never finished, and is empty.
+Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocksdb::DBOptions& db,
+                                  const RocksOptions& options) {
+  std::vector<std::string> names;
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db, path.string(), &names);
+  if (!status.ok()) return to_error(status, "opening store " + path.string());
+  if (std::find(names.begin(), names.end(), "meta") != names.end()) {
+    ReadOnly reader;
+    if (Result<> r = reader.open(path, db, {rocksdb::kDefaultColumnFamilyName, "meta"}, options); !r) {
+      return Unexpected{r.error()};
+    }
+    const Result<std::optional<std::string>> row = read_one(*reader.db, reader.families[1], nullptr, format_key);
+    if (!row) return Unexpected{row.error()};
+    if (*row) {
+      Result<std::uint32_t> version = decode_format(**row);
+      if (version) return version;
+      return fail(version.error().code, "store " + path.string() + ": " + version.error().message);
+    }
+  }
+  const Result<bool> unfinished = is_unfinished(path, db, names, options);
+  if (!unfinished) return Unexpected{unfinished.error()};
+  if (*unfinished) return 0U;
+  return fail(Code::corrupt, path.string() + " is a RocksDB database, but not a DueLease store: it has rows, but no format version");
+}
+
+Result<> check_format(const std::filesystem::path& path, const rocksdb::DBOptions& db, const RocksOptions& options) {
+  const Result<std::uint32_t> version = read_format(path, db, options);
+  if (!version) return Unexpected{version.error()};
+  if (*version <= format_version) return {};
+  return fail(Code::newer_format, "store " + path.string() + " has format " + std::to_string(*version) +
+                                      ", this version reads up to " + std::to_string(format_version) +
+                                      "; nothing was changed");
+}
+
+// Of a new store; check_format() has made sure that one without a format has no rows at all.
+Result<> write_first_rows(Store& store) {
+  const Result<std::optional<std::string>> format = store.get(Family::meta, format_key);
+  if (!format) return Unexpected{format.error()};
+  if (*format) return {};
+  const std::vector<Change> rows = {{Family::meta, std::string(format_key), encode_format(format_version)},
+                                    {Family::meta, std::string(sequence_key), encode_sequence(0)}};
+  if (Result<> written = store.write(rows); !written) return written;
+  return store.sync();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path, const RocksOptions& options) {
+  std::unique_ptr<rocksdb::Env> env;
+  if (options.file_system) env = rocksdb::NewCompositeEnv(options.file_system);
+  rocksdb::DBOptions db = db_options(options, env ? env.get() : rocksdb::Env::Default());
+
+  const Result<bool> exists = find_store(path, options.create_if_missing);
+  if (!exists) return Unexpected{exists.error()};
+  if (*exists) {
+    Lock lock{db.env};
+    if (Result<> r = take_lock(lock, path); !r) return Unexpected{r.error()};
+    if (Result<> r = check_format(path, db, options); !r) return Unexpected{r.error()};
+  } else {
+    if (Result<> r = make_folder(path); !r) return Unexpected{r.error()};
+  }
+
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  Handles handles;
+  rocksdb::DB* raw = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  if (!status.ok()) {
+    const bool held = status.ToString().find("lock") != std::string::npos && status.IsIOError();
+    if (held) return fail(Code::locked, "store " + path.string() + " is open in another process");
+    return to_error(status, "opening store " + path.string());
+  }
+  std::unique_ptr<rocksdb::DB> db_ptr(raw);
+  raw->DestroyColumnFamilyHandle(handles.back());  // default
+  handles.pop_back();
+  DUELEASE_CHECK(handles.size() == family_count);
+  auto store = std::make_unique<RocksStore>(std::move(env), std::move(db_ptr), std::move(handles));
+  if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace duelease::store

@@ -1,0 +1,31 @@
+// store/rocks_store.h: the store on RocksDB.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+
+#include "store/store.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace duelease::store {
+
+struct RocksOptions {
+  bool create_if_missing = true;
+  std::size_t memtable_bytes = 128 * 1024 * 1024;
+  std::size_t block_cache_bytes = 64 * 1024 * 1024;
+  std::shared_ptr<rocksdb::FileSystem> file_system;  // Empty: the machine's. Tests put faults there.
+};
+
+// Errors: locked, newer_format, corrupt, not_found, storage; the folder is then as it was.
+// A new store gets its format version and sequence 0, both on disk before this returns.
+Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path, const RocksOptions& options);
+
+// See duelease::restore.
+Result<> restore_rocks_store(const std::filesystem::path& backup, const std::filesystem::path& target,
+                             std::uint64_t tokens_above);
+
+}  // namespace duelease::store

@@ -1,0 +1,501 @@
+// The store on RocksDB: it does as the store in memory does, and refuses in words what it cannot open.
+#include "store/rocks_store.h"
+
+#include <fcntl.h>
+#include <rocksdb/db.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "store/backup_mark.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+#include "store/records.h"
+#include "support/hex.h"
+#include "support/simulated_disk.h"
+#include "support/temporary_folder.h"
+
+using namespace duelease;
+using namespace duelease::store;
+namespace fs = std::filesystem;
+using test::read_folder;
+using test::TemporaryFolder;
+
+namespace {
+
+RocksOptions small_options() {
+  RocksOptions options;
+  options.memtable_bytes = 256 * 1024;
+  options.block_cache_bytes = 1024 * 1024;
+  return options;
+}
+
+std::unique_ptr<Store> open_well(const fs::path& path, RocksOptions options = small_options()) {
+  Result<std::unique_ptr<Store>> store = open_rocks_store(path, options);
+  if (!store) FAIL("open: " << code_name(store.error().code) << ": " << store.error().message);
+  return std::move(*store);
+}
+
+Error open_badly(const fs::path& path, RocksOptions options = small_options()) {
+  const Result<std::unique_ptr<Store>> store = open_rocks_store(path, options);
+  REQUIRE_FALSE(store);
+  INFO(store.error().message);
+  CHECK(store.error().message.find(path.string()) != std::string::npos);
+  return store.error();
+}
+
+void put(Store& store, Family family, const std::string& key, const std::string& value) {
+  REQUIRE(store.write(std::vector{Change{family, key, value}}));
+  REQUIRE(store.sync());
+}
+
+std::uint64_t sequence_of(const Store& store) {
+  return *decode_sequence(**store.get(Family::meta, sequence_key));
+}
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+Rows rows_of(const Reader& reader, Family family, std::string_view from = "", std::string_view to = "") {
+  Rows out;
+  const std::unique_ptr<Cursor> cursor = reader.scan(family, from, to);
+  for (; cursor->valid(); cursor->next()) out.emplace_back(cursor->key(), cursor->value());
+  REQUIRE(cursor->status());
+  return out;
+}
+
+// A store with some rows, flushed to a file, and a few that are in the log only.
+void make_store(const fs::path& path) {
+  std::unique_ptr<Store> store = open_well(path);
+  for (int i = 0; i < 200; ++i) {
+    put(*store, Family::orders, "q" + std::string(1, '\0') + std::to_string(i), std::string(200, 'x'));
+  }
+  store.reset();
+  store = open_well(path);  // Recovery moves the log into a file.
+  put(*store, Family::app, "a", "1");
+}
+
+fs::path find_file(const fs::path& folder, const std::string& part) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().find(part) != std::string::npos) return entry.path();
+  }
+  FAIL("no file with " << part << " in its name");
+  return {};
+}
+
+void overwrite(const fs::path& file, const std::string& bytes) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << bytes;
+  out.close();
+  REQUIRE(out);
+}
+
+}  // namespace
+
+// ---- The same as in memory ----------------------------------------------------------------------
+
+namespace {
+
+std::string draw_key(std::mt19937_64& random) {
+  static constexpr char bytes[] = {'\x00', 'a', 'b', '\xff'};
+  std::string out(random() % 4 + 1, '\0');
+  for (char& c : out) c = bytes[random() % std::size(bytes)];
+  return out;
+}
+
+std::vector<Change> draw_changes(std::mt19937_64& random) {
+  std::vector<Change> out(random() % 20);
+  for (Change& change : out) {
+    change.family = static_cast<Family>(random() % family_count);
+    change.key = draw_key(random);
+    if (change.family == Family::meta) change.key = "counts:" + change.key;  // Not the format.
+    if (random() % 3 != 0) change.value = std::string(random() % 2000, static_cast<char>(random()));
+  }
+  return out;
+}
+
+void compare(const Reader& rocks, const Reader& memory, std::mt19937_64& random) {
+  for (std::size_t f = 0; f < family_count; ++f) {
+    const auto family = static_cast<Family>(f);
+    const std::string from = random() % 3 == 0 ? "" : draw_key(random);
+    const std::string to = random() % 3 == 0 ? "" : draw_key(random);
+    INFO(family_names[f] << " from " << test::hex(from) << " to " << test::hex(to));
+    CHECK(*rocks.get(family, from) == *memory.get(family, from));
+    CHECK(rows_of(rocks, family, from, to) == rows_of(memory, family, from, to));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the store on RocksDB does as the store in memory does") {
+  const unsigned seed = GENERATE(range(0U, 6U));
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  const TemporaryFolder folder;
+  MemoryStore memory;
+  std::unique_ptr<Store> rocks = open_well(folder / "store");
+  for (const auto& [key, value] : rows_of(*rocks, Family::meta)) memory.table(Family::meta)[key] = value;
+
+  for (int step = 0; step < 400; ++step) {
+    const std::vector<Change> changes = draw_changes(random);
+    REQUIRE(memory.write(changes));
+    REQUIRE(rocks->write(changes));
+    if (step % 10 == 0) REQUIRE(rocks->sync());
+    if (step % 20 == 0) compare(*rocks, memory, random);
+    if (step % 50 == 49) {
+      // A view stays as it is while the store goes on.
+      const std::unique_ptr<Reader> rocks_view = rocks->snapshot();
+      const std::unique_ptr<Reader> memory_view = memory.snapshot();
+      const std::vector<Change> later = draw_changes(random);
+      REQUIRE(memory.write(later));
+      REQUIRE(rocks->write(later));
+      compare(*rocks_view, *memory_view, random);
+    }
+    if (step % 100 == 99) {
+      rocks.reset();
+      rocks = open_well(folder / "store");
+    }
+  }
+  for (std::size_t f = 0; f < family_count; ++f) {
+    const MemoryStore::Table& table = memory.table(static_cast<Family>(f));
+    CHECK(rows_of(*rocks, static_cast<Family>(f)) == Rows(table.begin(), table.end()));
+  }
+}
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+TEST_CASE("a new store has its format and sequence 0") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "a" / "b" / "store");
+  CHECK(*decode_format(**store->get(Family::meta, format_key)) == format_version);
+  CHECK(sequence_of(*store) == 0);
+}
+
+TEST_CASE("any size of the memtable opens") {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{64} * 1024, std::size_t{1} << 31}) {
+    INFO(bytes);
+    const TemporaryFolder folder;
+    RocksOptions options = small_options();
+    options.memtable_bytes = bytes;
+    const std::unique_ptr<Store> store = open_well(folder / "store", options);
+    put(*store, Family::leases, "q", "1");
+    CHECK(*store->get(Family::leases, "q") == std::optional<std::string>("1"));
+  }
+}
+
+TEST_CASE("a missing store is not made when that was not asked for") {
+  const TemporaryFolder folder;
+  RocksOptions options = small_options();
+  options.create_if_missing = false;
+  CHECK(open_badly(folder / "store", options).code == Code::not_found);
+  CHECK_FALSE(fs::exists(folder / "store"));
+  fs::create_directory(folder / "store");
+  CHECK(open_badly(folder / "store", options).code == Code::not_found);
+  CHECK(fs::is_empty(folder / "store"));
+}
+
+TEST_CASE("a folder of something else is left alone") {
+  const TemporaryFolder folder;
+  overwrite(folder / "holiday.jpg", "x");
+  CHECK(open_badly(folder.path()).code == Code::invalid);
+  CHECK(read_folder(folder.path()) == test::Image{{"holiday.jpg", "x"}});
+  CHECK_FALSE(open_rocks_store(folder / "holiday.jpg", small_options()));
+  CHECK_FALSE(open_rocks_store(folder / "holiday.jpg" / "store", small_options()));
+  CHECK(read_folder(folder.path()) == test::Image{{"holiday.jpg", "x"}});
+}
+
+TEST_CASE("what an interrupted making of a store has left is no hindrance") {
+  const TemporaryFolder folder;
+  for (const char* name : {"LOCK", "LOG", "LOG.old.123", "IDENTITY", "000001.dbtmp", "MANIFEST-000001"}) {
+    overwrite(folder / name, "");
+  }
+  open_well(folder.path());
+}
+
+TEST_CASE("a store that another process has open is locked") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t other = ::fork();
+  if (other == 0) {  // Only system calls here: the threads of RocksDB were not forked.
+    const std::string lock = (folder / "LOCK").string();
+    const int file = ::open(lock.c_str(), O_RDWR);
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    const char locked = ::fcntl(file, F_SETLK, &whole) == 0 ? 'y' : 'n';
+    if (::write(ready[1], &locked, 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char locked = 0;
+  CHECK(::read(ready[0], &locked, 1) == 1);
+  CHECK(locked == 'y');
+  const test::Image before = read_folder(folder.path());
+  CHECK(open_badly(folder.path()).code == Code::locked);
+  CHECK(read_folder(folder.path()) == before);
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  open_well(folder.path());
+}
+
+TEST_CASE("a store opened twice in one process is locked, and goes on") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder.path());
+  CHECK(open_badly(folder.path()).code == Code::locked);
+  put(*store, Family::app, "a", "1");
+  CHECK(*store->get(Family::app, "a") == std::optional<std::string>("1"));
+}
+
+TEST_CASE("a store of a newer format is refused, and not a byte of it changed") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  const bool in_the_log = GENERATE(false, true);
+  {
+    const std::unique_ptr<Store> store = open_well(folder.path());
+    put(*store, Family::meta, std::string(format_key), encode_format(format_version + 1));
+  }
+  if (!in_the_log) {  // RocksDB itself moves the row into a file; our check comes first otherwise.
+    std::vector<std::string> names;
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    REQUIRE(rocksdb::DB::ListColumnFamilies({}, folder.path().string(), &names).ok());
+    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions{});
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    REQUIRE(rocksdb::DB::Open({}, folder.path().string(), families, &handles, &db).ok());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) REQUIRE(db->DestroyColumnFamilyHandle(handle).ok());
+    delete db;
+  }
+  const test::Image before = read_folder(folder.path());
+  const Error error = open_badly(folder.path());
+  CHECK(error.code == Code::newer_format);
+  CHECK(error.message.find("format 2") != std::string::npos);
+  CHECK(read_folder(folder.path()) == before);
+}
+
+TEST_CASE("a store without a sane format version is refused") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  {
+    const std::unique_ptr<Store> store = open_well(folder.path());
+    const std::optional<std::string> damaged = GENERATE(std::optional<std::string>("\xff"), std::optional<std::string>());
+    REQUIRE(store->write(std::vector{Change{Family::meta, std::string(format_key), damaged}}));
+  }
+  const test::Image before = read_folder(folder.path());
+  CHECK(open_badly(folder.path()).code == Code::corrupt);
+  CHECK(read_folder(folder.path()) == before);
+}
+
+TEST_CASE("a RocksDB database of somebody else is refused, and not a byte of it changed") {
+  const TemporaryFolder folder;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  rocksdb::DB* db = nullptr;
+  REQUIRE(rocksdb::DB::Open(options, folder.path().string(), &db).ok());
+  const bool own_family = GENERATE(false, true);
+  rocksdb::ColumnFamilyHandle* handle = nullptr;
+  if (own_family) REQUIRE(db->CreateColumnFamily({}, "theirs", &handle).ok());
+  REQUIRE(db->Put({}, own_family ? handle : db->DefaultColumnFamily(), "k", "v").ok());
+  if (own_family) REQUIRE(db->DestroyColumnFamilyHandle(handle).ok());
+  delete db;
+  const test::Image before = read_folder(folder.path());
+  CHECK(open_badly(folder.path()).code == Code::corrupt);
+  CHECK(read_folder(folder.path()) == before);
+}
+
+TEST_CASE("a damaged store is refused in words, and not a byte of it changed") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  using Damage = std::function<void()>;
+  const auto halve = [&](const std::string& part) {
+    return [&, part] { fs::resize_file(find_file(folder.path(), part), fs::file_size(find_file(folder.path(), part)) / 2); };
+  };
+  const auto flip_in = [&](const std::string& part, double where) {
+    return [&, part, where] {
+      const fs::path file = find_file(folder.path(), part);
+      std::string bytes = read_folder(folder.path()).at(file.filename().string());
+      bytes[static_cast<std::size_t>(static_cast<double>(bytes.size()) * where)] ^= 0x40;
+      overwrite(file, bytes);
+    };
+  };
+  const std::vector<std::pair<const char*, Damage>> damages = {
+      {"CURRENT is empty", [&] { overwrite(folder / "CURRENT", ""); }},
+      {"CURRENT is garbage", [&] { overwrite(folder / "CURRENT", "garbage"); }},
+      {"CURRENT names no file", [&] { overwrite(folder / "CURRENT", "MANIFEST-999999\n"); }},
+      {"no MANIFEST", [&] { fs::remove(find_file(folder.path(), "MANIFEST")); }},
+      {"MANIFEST flipped", flip_in("MANIFEST", 0.3)},
+      {"no table file", [&] { fs::remove(find_file(folder.path(), ".sst")); }},
+      {"table file halved", halve(".sst")},
+      {"table file's end flipped", flip_in(".sst", 0.999)},
+  };
+  for (const auto& [what, damage] : damages) {
+    INFO(what);
+    const test::Image good = read_folder(folder.path());
+    damage();
+    const test::Image before = read_folder(folder.path());
+    const Error error = open_badly(folder.path());
+    INFO(error.message);
+    CHECK((error.code == Code::corrupt || error.code == Code::storage));
+    CHECK(read_folder(folder.path()) == before);
+    test::write_folder(folder.path(), good);
+  }
+  const std::unique_ptr<Store> store = open_well(folder.path());
+  CHECK(rows_of(*store, Family::orders).size() == 200);
+}
+
+TEST_CASE("a damaged block is an error of the read that meets it") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  const std::size_t rows = rows_of(*open_well(folder.path()), Family::orders).size();
+  REQUIRE(rows == 200);
+  bool met = false;
+  for (const auto& [name, bytes] : read_folder(folder.path())) {
+    if (!name.ends_with(".sst")) continue;
+    std::string damaged = bytes;
+    damaged[damaged.size() / 10] ^= 0x40;  // In the first data block.
+    overwrite(folder / name, damaged);
+  }
+  const Result<std::unique_ptr<Store>> store = open_rocks_store(folder.path(), small_options());
+  if (!store) {
+    CHECK(store.error().code == Code::corrupt);
+    return;
+  }
+  const std::unique_ptr<Cursor> cursor = (*store)->scan(Family::orders, "", "");
+  while (cursor->valid()) cursor->next();
+  met = !cursor->status();
+  CHECK(met);
+  if (met) CHECK(cursor->status().error().code == Code::corrupt);
+}
+
+TEST_CASE("a log that ends torn is read up to the tear") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder.path());
+    for (int i = 0; i < 10; ++i) put(*store, Family::app, std::to_string(i), std::string(100, 'x'));
+  }
+  const fs::path log = find_file(folder.path(), ".log");
+  fs::resize_file(log, fs::file_size(log) - 150);
+  const std::unique_ptr<Store> store = open_well(folder.path());
+  const Rows rows = rows_of(*store, Family::app);
+  CHECK(rows.size() == 8);
+  CHECK(rows.back().first == "7");
+}
+
+// ---- Backup -------------------------------------------------------------------------------------
+
+TEST_CASE("a backup restores to a store whose tokens go on rising, each time") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "store");
+  put(*store, Family::meta, std::string(sequence_key), encode_sequence(100));
+  put(*store, Family::queue, "q", "1");
+  put(*store, Family::leases, "l", "2");
+  REQUIRE(store->write(std::vector{Change{Family::app, "unsynced", "3"}}));
+  REQUIRE(store->backup(folder / "backup"));
+  put(*store, Family::queue, "later", "4");
+
+  for (std::uint64_t restore = 1; restore <= 3; ++restore) {
+    const fs::path target = folder / ("restored" + std::to_string(restore));
+    REQUIRE(restore_rocks_store(folder / "backup", target, 0));
+    const std::unique_ptr<Store> restored = open_well(target);
+    CHECK(sequence_of(*restored) == 100 + restore * limits::restore_jump);
+    CHECK(rows_of(*restored, Family::queue) == Rows{{"q", "1"}});
+    CHECK(rows_of(*restored, Family::leases) == Rows{{"l", "2"}});
+    CHECK(rows_of(*restored, Family::app) == Rows{{"unsynced", "3"}});
+  }
+  CHECK(rows_of(*store, Family::queue).size() == 2);
+  CHECK(sequence_of(*store) == 100);
+}
+
+TEST_CASE("a restore goes above a token that was seen outside") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "store");
+    put(*store, Family::meta, std::string(sequence_key), encode_sequence(100));
+    REQUIRE(store->backup(folder / "backup"));
+  }
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "a", 5000));
+  CHECK(sequence_of(*open_well(folder / "a")) == 5000 + limits::restore_jump);
+  const Result<> too_high = restore_rocks_store(folder / "backup", folder / "b", limits::sequence_max);
+  REQUIRE_FALSE(too_high);
+  CHECK(too_high.error().code == Code::invalid);
+  CHECK_FALSE(fs::exists(folder / "b"));
+}
+
+TEST_CASE("a restored store can be backed up and restored again") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup1"));
+  REQUIRE(restore_rocks_store(folder / "backup1", folder / "store2", 0));
+  REQUIRE(open_well(folder / "store2")->backup(folder / "backup2"));
+  REQUIRE(restore_rocks_store(folder / "backup2", folder / "store3", 0));
+  CHECK(sequence_of(*open_well(folder / "store3")) == 2 * limits::restore_jump);
+}
+
+TEST_CASE("a backup that was interrupted can be repeated") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "store");
+  fs::create_directory(folder / "backup.unfinished");
+  overwrite(folder / "backup.unfinished" / "CURRENT", "half");
+  REQUIRE(store->backup(folder / "backup"));
+  CHECK_FALSE(fs::exists(folder / "backup.unfinished"));
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "target", 0));
+}
+
+TEST_CASE("a backup is not opened as a store") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  const test::Image before = read_folder(folder / "backup");
+  CHECK(open_badly(folder / "backup").code == Code::invalid);
+  CHECK(read_folder(folder / "backup") == before);
+}
+
+TEST_CASE("backup and restore overwrite nothing") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "store");
+  REQUIRE(store->backup(folder / "backup"));
+  fs::create_directory(folder / "there");
+  for (const char* name : {"backup", "there"}) {
+    const Result<> again = store->backup(folder / name);
+    REQUIRE_FALSE(again);
+    CHECK(again.error().code == Code::invalid);
+  }
+  for (const char* name : {"store", "there"}) {
+    const Result<> over = restore_rocks_store(folder / "backup", folder / name, 0);
+    REQUIRE_FALSE(over);
+    CHECK(over.error().code == Code::invalid);
+  }
+  CHECK(*read_backup_mark(folder / "backup") == 0);  // A refused restore is not counted.
+}
+
+TEST_CASE("what is no backup is not restored") {
+  const TemporaryFolder folder;
+  make_store(folder / "store");
+  CHECK(restore_rocks_store(folder / "store", folder / "x", 0).error().code == Code::not_found);
+  CHECK(restore_rocks_store(folder / "nothing", folder / "x", 0).error().code == Code::not_found);
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  for (const char* mark : {"", "x", "-1", "1x", "99999999999999999999", "9999999999"}) {
+    INFO(mark);
+    overwrite(folder / "backup" / backup_mark_name, mark);
+    CHECK(restore_rocks_store(folder / "backup", folder / "x", 0).error().code == Code::corrupt);
+  }
+  CHECK_FALSE(fs::exists(folder / "x"));
+}
+
+TEST_CASE("a restore that was interrupted can be repeated") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  fs::create_directory(folder / "target.restoring");
+  overwrite(folder / "target.restoring" / "000001.sst", "half");
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "target", 0));
+  CHECK_FALSE(fs::exists(folder / "target.restoring"));
+  open_well(folder / "target");
+}

@@ -1,0 +1,153 @@
+#include "support/simulated_disk.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <stdexcept>
+
+namespace duelease::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string folder_of(const std::string& name) { return fs::path(name).parent_path().string(); }
+
+std::size_t draw(std::mt19937_64& random, std::size_t max) { return static_cast<std::size_t>(random() % (max + 1)); }
+
+// A file whose length was stored before its last sectors were.
+void scramble(std::string& bytes, std::size_t from, std::size_t size, std::mt19937_64& random) {
+  constexpr std::size_t sector = 512;
+  bytes.resize(from);
+  while (bytes.size() < size) {
+    const std::size_t end = std::min(size, (bytes.size() / sector + 1) * sector);
+    const bool zeros = random() % 2 == 0;
+    while (bytes.size() < end) bytes.push_back(zeros ? '\0' : static_cast<char>(random() & 0xff));
+  }
+}
+
+std::string bytes_after(const std::string& bytes, std::size_t safe, PowerCut::Tail tail, std::mt19937_64& random) {
+  const std::size_t unsafe = bytes.size() - safe;
+  switch (tail) {
+    case PowerCut::Tail::lost: return bytes.substr(0, safe);
+    case PowerCut::Tail::torn: return bytes.substr(0, safe + draw(random, unsafe));
+    case PowerCut::Tail::whole: return bytes;
+    case PowerCut::Tail::scrambled: break;
+  }
+  std::string out = bytes;
+  const std::size_t written = draw(random, unsafe);
+  scramble(out, safe + written, safe + written + draw(random, unsafe - written), random);
+  return out;
+}
+
+}  // namespace
+
+Image read_folder(const fs::path& folder) {
+  Image image;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    if (!in) throw std::runtime_error("cannot read " + entry.path().string());
+    image.emplace(entry.path().lexically_relative(folder).string(), std::move(bytes));
+  }
+  return image;
+}
+
+void write_folder(const fs::path& folder, const Image& image) {
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  for (const auto& [name, bytes] : image) {
+    const fs::path path = folder / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream out(path, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    if (!out) throw std::runtime_error("cannot write " + path.string());
+  }
+}
+
+SimulatedDisk::SimulatedDisk(const Image& safe) {
+  for (const auto& [name, bytes] : safe) {
+    const FileNumber file = next_file();
+    files_.emplace(file, File{bytes, bytes.size()});
+    names_.emplace(name, file);
+  }
+  safe_names_ = names_;
+}
+
+std::optional<FileNumber> SimulatedDisk::find(const std::string& name) const {
+  const auto found = names_.find(name);
+  if (found == names_.end()) return std::nullopt;
+  return found->second;
+}
+
+void SimulatedDisk::apply(const DiskOperation& operation) {
+  using Kind = DiskOperation::Kind;
+  switch (operation.kind) {
+    case Kind::create:
+      files_.try_emplace(operation.file);
+      add_change({.set = operation.name, .file = operation.file});
+      return;
+    case Kind::append: files_.at(operation.file).bytes += operation.bytes; return;
+    case Kind::truncate: {
+      File& file = files_.at(operation.file);
+      file.bytes.resize(std::min<std::size_t>(file.bytes.size(), operation.size));
+      file.safe = std::min(file.safe, file.bytes.size());
+      return;
+    }
+    case Kind::sync: {
+      File& file = files_.at(operation.file);
+      file.safe = file.bytes.size();
+      return;
+    }
+    case Kind::range_sync: return;  // Starts the writing, but promises nothing.
+    case Kind::sync_folder: sync_folder(operation.name); return;
+    case Kind::rename:
+      add_change({.removed = operation.name, .set = operation.target, .file = operation.file});
+      return;
+    case Kind::remove: add_change({.removed = operation.name}); return;
+    case Kind::link: add_change({.set = operation.target, .file = operation.file}); return;
+  }
+}
+
+Image SimulatedDisk::image_after(const PowerCut& cut) const {
+  std::mt19937_64 random(cut.seed);
+  Names names = safe_names_;
+  for (const NameChange& pending : pending_) {
+    const bool kept = cut.names == PowerCut::Names::kept ||
+                      (cut.names == PowerCut::Names::mixed && random() % 2 == 0);
+    if (kept) change(names, pending);
+  }
+  Image image;
+  for (const auto& [name, number] : names) {
+    const File& file = files_.at(number);
+    image.emplace(name, bytes_after(file.bytes, file.safe, cut.tail, random));
+  }
+  return image;
+}
+
+void SimulatedDisk::change(Names& names, const NameChange& change) {
+  if (!change.removed.empty()) names.erase(change.removed);
+  if (!change.set.empty()) names.insert_or_assign(change.set, change.file);
+}
+
+void SimulatedDisk::add_change(NameChange added) {
+  change(names_, added);
+  pending_.push_back(std::move(added));
+}
+
+void SimulatedDisk::sync_folder(const std::string& folder) {
+  std::vector<NameChange> left;
+  for (NameChange& pending : pending_) {
+    if (folder_of(pending.set.empty() ? pending.removed : pending.set) == folder) {
+      change(safe_names_, pending);
+    } else {
+      left.push_back(std::move(pending));
+    }
+  }
+  pending_ = std::move(left);
+}
+
+}  // namespace duelease::test

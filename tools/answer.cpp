@@ -1,0 +1,96 @@
+#include "answer.h"
+
+#include "text.h"
+#include "time_text.h"
+
+namespace duelease::tools {
+namespace {
+
+bool is_yes(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::duplicate:
+    case Outcome::stale:
+    case Outcome::refused:
+    case Outcome::not_found: return false;
+    default: return true;
+  }
+}
+
+// `at` of these is the due time.
+bool has_due(Outcome outcome) {
+  return outcome == Outcome::scheduled || outcome == Outcome::rescheduled || outcome == Outcome::requeued;
+}
+
+std::string sentence(const Answer& answer) {
+  switch (answer.outcome) {
+    case Outcome::duplicate:
+      return fmt::format("blocked by {}, which is {}", printable(answer.blocker), state_name(answer.state));
+    case Outcome::refused: return fmt::format("it is {}", state_name(answer.state));
+    case Outcome::not_found: return "no such order";
+    case Outcome::requeued: return fmt::format("WAIT, due {}", print_time(answer.at));
+    default: break;
+  }
+  if (has_due(answer.outcome)) return fmt::format("due {}", print_time(answer.at));
+  return std::string(state_name(answer.state));
+}
+
+Json answer_json(const OrderName& name, const Answer& answer) {
+  Json json;
+  json["outcome"] = outcome_name(answer.outcome);
+  json["queue"] = json_bytes(name.queue);
+  json["id"] = json_bytes(name.id);
+  if (answer.outcome != Outcome::not_found) json["state"] = state_name(answer.state);
+  if (answer.outcome == Outcome::duplicate) json["blocker"] = json_bytes(answer.blocker);
+  if (has_due(answer.outcome)) json["due"] = answer.at.time_since_epoch().count();
+  return json;
+}
+
+Json optional_bytes(const std::optional<std::string>& bytes) { return bytes ? json_bytes(*bytes) : Json(); }
+
+}  // namespace
+
+Exit report(const Session& session, const OrderName& name, const Result<Answer>& answer) {
+  if (!answer) return failed(answer.error());
+  if (session.json) {
+    print_json(answer_json(name, *answer));
+  } else {
+    say("{} {} {}: {}", outcome_name(answer->outcome), printable(name.queue), printable(name.id),
+        sentence(*answer));
+  }
+  return is_yes(answer->outcome) ? Exit::ok : Exit::no;
+}
+
+Json order_json(const Order& order, bool with_payload) {
+  Json json;
+  json["queue"] = order.queue;
+  json["id"] = json_bytes(order.id);
+  json["state"] = state_name(order.state);
+  json["due"] = order.due.time_since_epoch().count();
+  json["attempt"] = order.attempt;
+  json["failures"] = order.failures;
+  json["tries"] = order.tries;
+  json["tries_used"] = order.tries_used;
+  json["priority"] = order.priority;
+  json["key"] = optional_bytes(order.key);
+  json["run"] = optional_bytes(order.run);
+  json["token"] = static_cast<std::uint64_t>(order.token);
+  json["worker"] = json_bytes(order.worker);
+  json["lease_expires_at"] =
+      order.lease_expires_at ? Json(order.lease_expires_at->time_since_epoch().count()) : Json();
+  json["created_at"] = order.created_at.time_since_epoch().count();
+  json["updated_at"] = order.updated_at.time_since_epoch().count();
+  json["sequence"] = order.sequence;
+  json["error"] = json_bytes(order.error);
+  if (with_payload) {
+    json["result"] = json_bytes(order.result);
+    json["payload"] = json_bytes(order.payload);
+  }
+  return json;
+}
+
+std::string time_seen_from(Time time, Time now) {
+  if (time > now) return fmt::format("{} (in {})", print_time(time), print_span(time - now));
+  return fmt::format("{} ({} ago)", print_time(time), print_span(now - time));
+}
+
+}  // namespace duelease::tools

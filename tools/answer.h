@@ -1,0 +1,27 @@
+// tools/answer.h: orders and answers of the engine, as a person or a script reads them.
+#pragma once
+
+#include <string>
+
+#include "duelease/engine.h"
+#include "json.h"
+#include "order_name.h"
+#include "output.h"
+#include "session.h"
+
+namespace duelease::tools {
+
+// Prints the outcome of a change to one order, or its error, and answers the exit code: no for duplicate,
+// refused, stale and not found.
+//   {"outcome": "DUPLICATE", "queue": ..., "id": ..., "state": ..., "blocker": ..., "due": ...}
+// with `state`, `blocker` and `due` only where the outcome has one.
+Exit report(const Session& session, const OrderName& name, const Result<Answer>& answer);
+
+// All fields of an order under their names on the wire, and `queue`, `tries`, `tries_used`, `sequence`.
+// `payload` and `result` only when asked for: they may be large.
+Json order_json(const Order& order, bool with_payload);
+
+// "2026-12-01T09:00:00Z (in 2d 3h)".
+std::string time_seen_from(Time time, Time now);
+
+}  // namespace duelease::tools

@@ -1,0 +1,72 @@
+// duelease reap: puts orders whose lease has run out back into their queue.
+#include <algorithm>
+#include <memory>
+
+#include "../json.h"
+#include "registry.h"
+
+namespace duelease::tools {
+namespace {
+
+struct ReapOptions {
+  std::optional<std::string> queue;
+  std::optional<std::uint64_t> limit;
+};
+
+constexpr std::uint64_t reaped_in_one_call_max = 1'000;
+
+Result<std::uint64_t> reap_queue(Engine& engine, const std::string& queue, std::uint64_t limit) {
+  std::uint64_t reaped = 0;
+  while (reaped < limit) {
+    const auto ask = static_cast<std::uint32_t>(std::min(limit - reaped, reaped_in_one_call_max));
+    const Result<std::uint64_t> some = engine.reap({.queue = queue, .limit = ask});
+    if (!some) return some;
+    if (*some == 0) break;
+    reaped += *some;
+  }
+  return reaped;
+}
+
+Exit reap(const Session& session, const ReapOptions& options, Engine& engine) {
+  std::vector<std::string> queues;
+  if (options.queue) {
+    queues.push_back(*options.queue);
+  } else {
+    Result<std::vector<std::string>> all = engine.queues();
+    if (!all) return failed(all.error());
+    queues = std::move(*all);
+  }
+  const std::uint64_t limit = options.limit.value_or(~std::uint64_t{0});
+  std::uint64_t reaped = 0;
+  for (const std::string& queue : queues) {
+    const Result<std::uint64_t> some = reap_queue(engine, queue, limit - reaped);
+    if (!some) return failed(some.error());
+    reaped += *some;
+  }
+  if (session.json) {
+    Json json;
+    json["reaped"] = reaped;
+    print_json(json);
+  } else {
+    say("{} reaped", reaped);
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void declare_reap(Arguments& root, const Session& session) {
+  const auto options = std::make_shared<ReapOptions>();
+  Arguments command = root.command("reap", "Put orders whose lease has run out back into their queue");
+  command.text("queue,--queue", options->queue, "QUEUE", "only this queue");
+  command.number("--limit", options->limit, 1, ~std::uint64_t{0}, "at most so many, all by default");
+  command.run([options, &session] {
+    // Whoever reaps by hand means now: the grace after an open would let every lease outlive this command.
+    Options open = one_shot_options(session);
+    open.restart_grace = Duration{0};
+    const Result<std::unique_ptr<Engine>> engine = open_store(session, Missing::refuse, std::move(open));
+    return engine ? reap(session, *options, **engine) : failed(engine.error());
+  });
+}
+
+}  // namespace duelease::tools
