@@ -191,6 +191,7 @@ struct Claimed {
   std::string payload{};
   std::optional<std::string> key{};
   std::optional<std::string> run{};
+  Duration lease{};  // How long the lease lasts from this hand-out on; to count down on a clock of one's own.
 };
 
 // One order as it stands.
@@ -251,9 +252,11 @@ struct Stats {
 struct QueueSettings {
   Duration lease{30'000};                // 1 ms - 30 days.
   std::uint32_t tries = 25;              // 0: unlimited.
-  Duration backoff_base{1'000};          // Retry n is due base * 2^(n-1) after failure n, ...
-  Duration backoff_cap{3'600'000};       // ... at most this, ...
-  std::uint32_t backoff_jitter_percent = 10;  // ... give or take this share of it. 0-100.
+  // A failure after the n-th try makes the order due again after base * 2^(n-1), at most the cap, give or
+  // take the jitter. 0 - 365 days each; 0-100 percent.
+  Duration backoff_base{1'000};
+  Duration backoff_cap{3'600'000};
+  std::uint32_t backoff_jitter_percent = 10;
   std::uint32_t payload_bytes_max = 1024 * 1024;  // 0 - 64 MiB.
   std::optional<Duration> keep_success{};  // SUCCESS is purged, and blocks no longer, after this. Absent: never.
   bool paused = false;                   // Nothing is handed out; everything else goes on.

@@ -6,9 +6,18 @@
 //                               if (lease.lost()) return duelease::Handled::abandon();
 //                               return duelease::Handled::done();
 //                             });
-//     worker.start();
+//     auto started = worker.start();
 //     ...
 //     worker.stop();   // No new orders; waits for the handlers that run.
+//
+// What it does for its handler:
+//
+//  - It never claims more orders than it has handlers free, so the lease of each starts when its handler
+//    does. While nothing is due it waits with one waiting claim; it does not poll.
+//  - It extends the lease every third of its length for as long as the handler runs, by itself.
+//  - It makes the report that the handler decided on, again while the engine is overloaded. A report that
+//    is refused as too large or malformed fails the order with the reason.
+//  - When the lease is lost it says so (LeaseWatch), and a late report changes nothing: the engine refuses it.
 #pragma once
 
 #include <atomic>
@@ -17,17 +26,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "duelease/engine.h"
+#include "duelease/work_source.h"
 
 namespace duelease {
 
 // Tells a handler whether the order is still its own. Safe from any thread while the handler runs.
 class LeaseWatch {
  public:
-  // True once the lease is known to be lost: it could not be extended, or the order was cancelled by
-  // force. Another worker may have the order; a report would answer STALE. Never turns back to false.
+  // True once the lease must be taken for lost: it was reaped, the order was cancelled by force, or it could
+  // not be extended before it ran out. Another worker may have the order, and a report is refused if one
+  // has. Never turns back to false.
   bool lost() const { return lost_->load(std::memory_order_relaxed); }
 
   explicit LeaseWatch(std::shared_ptr<const std::atomic<bool>> lost) : lost_(std::move(lost)) {}
@@ -41,11 +53,11 @@ struct Handled {
   enum class Report : std::uint8_t { complete, fail, release, none };
 
   Report report = Report::complete;
-  std::optional<std::string> result{};   // complete
-  std::vector<AppWrite> app_writes{};    // complete
-  std::string error{};                   // fail
-  std::optional<Time> retry_at{};        // fail
-  bool final = false;                  // fail
+  std::optional<std::string> result{};  // complete
+  std::vector<AppWrite> app_writes{};   // complete
+  std::string error{};                  // fail
+  std::optional<Time> retry_at{};       // fail
+  bool final = false;                   // fail
 
   static Handled done(std::optional<std::string> result = std::nullopt) {
     Handled h;
@@ -58,6 +70,7 @@ struct Handled {
     h.error = std::move(error);
     return h;
   }
+  // Gives the order back as it was; the try is not counted.
   static Handled release() {
     Handled h;
     h.report = Report::release;
@@ -72,37 +85,44 @@ struct Handled {
 };
 
 struct WorkerOptions {
-  std::vector<std::string> queues{};
-  std::string name = "worker";      // As in ClaimRequest::worker.
-  std::uint32_t concurrency = 1;    // Handlers at a time, each on a thread of its own. 1-1024.
-  std::optional<Duration> lease{};    // Absent: the queue's. Extended every third of it while a handler runs.
-  bool drain = false;               // End by itself once nothing is due.
+  std::vector<std::string> queues{};  // 1-64; the first named is served first.
+  std::string name = "worker";        // 1-128 bytes, as ClaimRequest::worker.
+  std::uint32_t concurrency = 1;      // Handlers at a time, each on a thread of its own. 1-1024.
+  std::optional<Duration> lease{};    // Absent: the queue's.
+  bool drain = false;                 // End by itself once nothing is due and no handler runs.
 };
 
+// claimed = completed + failed + released + lost + the handlers that run.
 struct WorkerTotals {
   std::uint64_t claimed = 0;
   std::uint64_t completed = 0;
-  std::uint64_t failed = 0;     // Reported as failed, whether a try was left or not.
+  std::uint64_t failed = 0;  // Reported as failed, whether a try was left or not.
   std::uint64_t released = 0;
-  std::uint64_t lost = 0;       // The lease was lost, or the report was stale.
+  std::uint64_t lost = 0;  // No report took effect: it was stale, abandoned, or not possible.
 };
 
-// Not copyable; start once. An exception that leaves the handler fails the order with its text.
+// Starts once. All methods are safe from any thread.
 class Worker {
  public:
+  // Called by `concurrency` threads at a time. An exception that leaves it, of whatever type, fails the order
+  // with its text.
   using Handler = std::function<Handled(const Claimed&, const LeaseWatch&)>;
 
-  // `engine` must outlive the worker.
+  // `engine` or `source` must outlive the worker.
   Worker(Engine& engine, WorkerOptions options, Handler handler);
+  Worker(WorkSource& source, WorkerOptions options, Handler handler);
   ~Worker();  // stop()
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // Errors: invalid (an option, a second start), overloaded (the system has no more threads).
   Result<> start();
-  // Takes no new orders, answers when the handlers under way have reported.
+  // Takes no new orders and answers when the handlers under way have reported; an order that was claimed but
+  // not begun is released. Not from a handler, which would wait for itself: there, request_stop().
   void stop();
-  // Answers when the worker has ended: after stop(), a drain, or an error of the engine.
-  // The error is the one that ended it.
+  void request_stop();  // The same without waiting.
+  // Answers when the worker has ended: after a stop, a drain, or an error of the engine, and then with that
+  // error. A worker that was not started has ended.
   Result<> wait();
 
   WorkerTotals totals() const;

@@ -16,6 +16,12 @@ namespace duelease::engine {
 
 using store::Family;
 
+namespace {
+
+constexpr std::size_t heads_known_max = 65'536;  // Orders known in the heads of all queues, about.
+
+}  // namespace
+
 Core::Core(store::Store& store, CoreOptions options)
     : options_(std::move(options)), store_(store), group_(store) {}
 
@@ -180,7 +186,15 @@ void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& 
   const store::Place place{record.priority, record.due};
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
-  queue.note_entry(place, id);
+  // Heads share their memory: the more queues, the less each may know.
+  const std::size_t limit = std::clamp<std::size_t>(heads_known_max / queues_.size(), 1, QueueHead::known_max);
+  queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, limit);
+}
+
+void Core::dequeue(QueueState& queue, std::string_view id, const store::Place& place) {
+  group_.erase(Family::queue, store::queue_key(queue.name, place, id));
+  const auto head = queue.heads.find(place.priority);
+  if (head != queue.heads.end()) head->second.remove(Spot{place.due, std::string(id)});
 }
 
 void Core::end(QueueState& queue, std::string_view id, const model::Record& record) {

@@ -109,7 +109,7 @@ class Core {
   Result<> load_meta();
   Result<> load_leases(Now now);
   Result<> load_lease(std::string_view key, std::string_view value, Now now);
-  Result<> load_marks();
+  Result<> load_heads();
   void compare_lease_counts();
   void scrub(QueueState& queue, Now now);
 
@@ -140,6 +140,7 @@ class Core {
   Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, std::size_t& bytes_left);
   Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
                        std::size_t& bytes_left, std::vector<DueEntry>& out);
+  Result<> refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count);
   Claimed lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now);
   void serve_all(Now now);
   void serve(std::string_view queue, Now now);
@@ -165,6 +166,7 @@ class Core {
   void moved(QueueState& queue, std::optional<State> from, std::optional<State> to);
   // `place_known`: the orders row says already where the queue entry is.
   void enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known);
+  void dequeue(QueueState& queue, std::string_view id, const store::Place& place);
   void end(QueueState& queue, std::string_view id, const model::Record& record);
   void leave_lease(QueueState& queue, HeldLease& held, model::Record record);
   void write_app(std::vector<AppWrite> writes);

@@ -2,7 +2,7 @@
 //
 // A claim that finds nothing and may wait becomes a waiter. Nothing polls for it: tick() serves waiters
 // from what fell due, next_wake() names the time of the next due order that somebody waits for, and each
-// command that puts an order in moves the queue's mark, from which both are computed.
+// command that puts an order in tells the queue's head, from which both are computed.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +17,10 @@ namespace duelease::engine {
 using store::Family;
 
 namespace {
+
+// How much of the store a refill of a queue's head reads at least, and at most.
+constexpr std::size_t refill_min = 256;
+constexpr std::size_t refill_bytes_max = 1024 * 1024;
 
 constexpr std::size_t order_overhead_bytes = 512;  // What an order takes in a reply besides its payload.
 
@@ -66,7 +70,8 @@ Core::Answered Core::on(PopRequest request, const Command& command) {
     end(*queue, entry.id, record);
     moved(*queue, State::wait, State::success);
     out.push_back(Claimed{queue->name, std::move(entry.id), Token{sequence}, record.attempt, command.now.wall,
-                          record.due, std::move(record.payload), std::move(record.key), std::move(record.run)});
+                          record.due, std::move(record.payload), std::move(record.key), std::move(record.run),
+                          Duration{0}});
   }
   return Reply{std::move(out)};
 }
@@ -103,8 +108,8 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   group_.put(Family::leases, key, store::encode_lease(lease));
   moved(queue, State::wait, State::processing);
   const model::Record& record = lease.record;
-  Claimed claimed{queue.name, std::move(entry.id), record.token,   record.attempt, lease.expires_at,
-                  record.due, record.payload,      record.key,     record.run};
+  Claimed claimed{queue.name,     std::move(entry.id), record.token, record.attempt, lease.expires_at, record.due,
+                  record.payload, record.key,          record.run,   length};
   leases_.add(std::move(key), std::move(lease), now.monotonic + length);
   return claimed;
 }
@@ -117,53 +122,86 @@ Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimReques
     Result<model::Record> record = whole_record(held);
     if (!record) return Unexpected{record.error()};
     const store::OrderName name = *store::parse_order_key(held.key);
+    const Duration left = held.deadline - now.monotonic;
     out.push_back(Claimed{std::string(name.queue), std::string(name.id), record->token, record->attempt,
-                          add(now.wall, held.deadline - now.monotonic), record->due, std::move(record->payload),
-                          std::move(record->key), std::move(record->run)});
+                          add(now.wall, left), record->due, std::move(record->payload), std::move(record->key),
+                          std::move(record->run), std::max(left, Duration{0})});
   }
   if (out.empty()) return std::optional<std::vector<Claimed>>{};
   return std::optional<std::vector<Claimed>>{std::move(out)};
 }
 
-// Finds due orders, most urgent priority first, and leaves the marks behind them. The caller takes their
-// entries out of family queue.
+// Takes due orders out of the heads, most urgent priority first. The caller takes their entries out of
+// family queue.
 Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, std::size_t count,
                                                    std::size_t& bytes_left) {
   std::vector<std::uint8_t> priorities;
-  for (const auto& [priority, mark] : queue.marks) {
-    if (mark.due <= now) priorities.push_back(priority);
+  for (const auto& [priority, head] : queue.heads) {
+    if (!head.empty() && head.earliest_due() <= now) priorities.push_back(priority);
   }
   std::vector<DueEntry> out;
   for (const std::uint8_t priority : priorities) {
-    if (out.size() >= count || (!out.empty() && bytes_left == 0)) break;
-    if (Result<> read = take_due_of(queue, priority, now, count, bytes_left, out); !read) {
-      if (out.empty()) return Unexpected{read.error()};
+    if (Result<> taken = take_due_of(queue, priority, now, count, bytes_left, out); !taken) {
+      if (out.empty()) return Unexpected{taken.error()};
       break;
     }
+    const auto head = queue.heads.find(priority);
+    if (head->second.empty()) queue.heads.erase(head);
   }
   return out;
 }
 
 Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
                            std::size_t& bytes_left, std::vector<DueEntry>& out) {
-  const auto mark = queue.marks.find(priority);
-  const std::string from = store::queue_key(queue.name, {priority, mark->second.due}, mark->second.id);
+  QueueHead& head = queue.heads.find(priority)->second;
+  while (out.size() < count && (out.empty() || bytes_left > 0)) {
+    std::optional<QueueHead::Taken> taken = head.take(now);
+    if (!taken) {
+      if (!head.rest_from() || head.rest_from()->due > now) break;
+      if (Result<> read = refill(queue, priority, now, count - out.size()); !read) return read;
+      continue;
+    }
+    std::string key = store::queue_key(queue.name, {priority, taken->spot.due}, taken->spot.id);
+    if (!taken->record) {
+      const Result<std::optional<std::string>> bytes = group_.get(Family::queue, key);
+      Result<model::Record> record = bytes && *bytes ? store::decode_waiting(**bytes)
+                                                     : Result<model::Record>(fail(Code::corrupt, "it is gone"));
+      if (!record) {
+        note_damage("queue entry that cannot be read", queue.name, taken->spot.id);
+        continue;
+      }
+      taken->record = std::move(*record);
+    }
+    spend(bytes_left, taken->record->payload.size() + order_overhead_bytes);
+    out.push_back(DueEntry{std::move(key), std::move(taken->spot.id), std::move(*taken->record)});
+  }
+  return {};
+}
+
+// Reads the next stretch of due orders from the store into the head. What does not decode is passed over,
+// so that it does not hold up those behind it; check() goes on naming it.
+Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count) {
+  QueueHead& head = queue.heads.find(priority)->second;
+  const std::string from = store::queue_key(queue.name, {priority, head.rest_from()->due}, head.rest_from()->id);
   const std::string end = store::prefix_end(std::string_view(from).substr(0, queue.name.size() + 2));
   const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::queue, from, end);
+  const std::size_t wanted = std::clamp<std::size_t>(count, refill_min, QueueHead::known_max);
+  QueueHead::Known found;
+  std::optional<Spot> rest;
   std::vector<std::string> ghosts;
-  for (; cursor->valid(); cursor->next()) {
+  for (std::size_t bytes = 0; cursor->valid(); cursor->next()) {
     const std::optional<store::QueueEntry> entry = store::parse_queue_key(cursor->key());
     if (!entry) {
       note_damage("queue entry under a key that does not parse", queue.name, "?");
       continue;
     }
-    const bool full = out.size() >= count || (!out.empty() && bytes_left == 0);
-    if (full || entry->place.due > now) {
-      mark->second = Mark{entry->place.due, std::string(entry->id)};
+    Spot spot{entry->place.due, std::string(entry->id)};
+    if (spot.due > now || found.size() == wanted || bytes > refill_bytes_max) {
+      rest = std::move(spot);
       break;
     }
     Result<model::Record> record = store::decode_waiting(cursor->value());
-    if (!record) {  // Passed over, so that it does not hold up those behind it; check() goes on naming it.
+    if (!record) {
       note_damage("undecodable queue entry", queue.name, entry->id);
       continue;
     }
@@ -172,19 +210,19 @@ Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, s
       ghosts.emplace_back(cursor->key());
       continue;
     }
-    sequence_ = std::max(sequence_, static_cast<std::uint64_t>(record->token));  // No-op in a sound store.
+    // No-op in a sound store: tokens of damaged records must not come again.
+    sequence_ = std::max(sequence_, static_cast<std::uint64_t>(record->token));
     record->due = entry->place.due;
     record->priority = priority;
-    spend(bytes_left, record->payload.size() + order_overhead_bytes);
-    out.push_back(DueEntry{std::string(cursor->key()), std::string(entry->id), std::move(*record)});
+    bytes += record->payload.size();
+    found.emplace_hint(found.end(), std::move(spot), std::move(*record));
   }
-  Result<> read;
-  if (!cursor->valid()) {
-    read = cursor->status();
-    if (read) queue.marks.erase(mark);
+  if (!rest) {
+    if (Result<> read = cursor->status(); !read) return read;
   }
+  head.refill(std::move(found), std::move(rest));
   for (std::string& key : ghosts) group_.erase(Family::queue, std::move(key));
-  return read;
+  return {};
 }
 
 void Core::serve_all(Now now) {
@@ -222,7 +260,7 @@ void Core::serve(std::string_view name, Now now) {
       answer_waiter(number, Unexpected{orders.error()});
       continue;
     }
-    if (orders->empty()) return;  // The mark was too early, and has moved.
+    if (orders->empty()) return;  // The head was not exact, and is now.
     answer_waiter(number, Reply{std::move(*orders)});
   }
 }

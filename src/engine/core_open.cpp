@@ -16,7 +16,7 @@ Result<std::unique_ptr<Core>> Core::open(store::Store& store, CoreOptions option
   now = core->tame(now);
   if (Result<> r = core->load_meta(); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_leases(now); !r) return Unexpected{r.error()};
-  if (Result<> r = core->load_marks(); !r) return Unexpected{r.error()};
+  if (Result<> r = core->load_heads(); !r) return Unexpected{r.error()};
   core->compare_lease_counts();
   if (Result<> r = core->commit(); !r) return Unexpected{r.error()};
   if (Result<> r = store.sync(); !r) return Unexpected{r.error()};
@@ -108,7 +108,7 @@ Result<> Core::load_lease(std::string_view key, std::string_view value, Now now)
 }
 
 // From queue to queue and from priority to priority by seeks: one for each pair that holds orders.
-Result<> Core::load_marks() {
+Result<> Core::load_heads() {
   std::string from;
   for (;;) {
     const std::unique_ptr<store::Cursor> cursor = store_.scan(Family::queue, from, "");
@@ -121,7 +121,7 @@ Result<> Core::load_marks() {
     }
     const Result<QueueState*> queue = find_or_add_queue(entry->queue);
     if (!queue) return Unexpected{queue.error()};
-    (*queue)->note_entry(entry->place, entry->id);
+    (*queue)->heads[entry->place.priority].note_rest(Spot{entry->place.due, std::string(entry->id)});
     std::string prefix = store::queue_prefix(entry->queue);
     prefix.push_back(static_cast<char>(entry->place.priority));
     from = store::prefix_end(prefix);

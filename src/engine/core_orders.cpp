@@ -95,7 +95,7 @@ Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located 
   model::upsert(record, request, now);
   record.sequence = next_sequence();
   const bool same_place = store::Place{record.priority, record.due} == located.place;
-  if (!same_place) group_.erase(Family::queue, store::queue_key(queue.name, located.place, request.id));
+  if (!same_place) dequeue(queue, request.id, located.place);
   enqueue(queue, request.id, record, same_place);
   write_app(std::move(request.app_writes));
   return Reply{waiting(Outcome::rescheduled, record.due)};
@@ -139,7 +139,7 @@ Core::Answered Core::on(RescheduleRequest request, const Command& command) {
   model::reschedule(record, request.due, command.now.wall);
   record.sequence = next_sequence();
   const bool same_place = record.due == located->place.due;
-  if (!same_place) group_.erase(Family::queue, store::queue_key(queue->name, located->place, request.id));
+  if (!same_place) dequeue(*queue, request.id, located->place);
   enqueue(*queue, request.id, record, same_place);
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
@@ -168,7 +168,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
   model::Record& record = located->record;
   model::abort(record, command.now.wall);
   record.sequence = next_sequence();
-  group_.erase(Family::queue, store::queue_key(queue->name, located->place, request.id));
+  dequeue(*queue, request.id, located->place);
   end(*queue, request.id, record);
   moved(*queue, State::wait, State::aborted);
   return Reply{aborted()};

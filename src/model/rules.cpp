@@ -17,10 +17,10 @@ std::uint64_t spread(std::uint64_t seed) {
   return z ^ (z >> 31);
 }
 
-std::int64_t backoff_ms(std::uint32_t failures, const QueueSettings& settings) {
+std::int64_t backoff_ms(std::uint32_t tries, const QueueSettings& settings) {
   const std::int64_t cap = settings.backoff_cap.count();
   std::int64_t backoff = settings.backoff_base.count();
-  for (std::uint32_t i = 1; i < failures && backoff < cap && backoff > 0; ++i) backoff *= 2;
+  for (std::uint32_t i = 1; i < tries && backoff < cap && backoff > 0; ++i) backoff *= 2;
   return std::min(backoff, cap);
 }
 
@@ -35,8 +35,8 @@ bool blocks(const Record& record, std::optional<Duration> keep_success, Time now
 
 bool tries_left(const Record& record) { return record.tries == 0 || record.tries_used < record.tries; }
 
-Time retry_time(std::uint32_t failures, const QueueSettings& settings, Time now, std::uint64_t seed) {
-  const std::int64_t backoff = backoff_ms(failures, settings);
+Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed) {
+  const std::int64_t backoff = backoff_ms(tries, settings);
   const std::int64_t reach = backoff * settings.backoff_jitter_percent / 100;
   std::int64_t jitter = 0;
   if (reach > 0) {

@@ -19,8 +19,8 @@ bool blocks(const Record& record, std::optional<Duration> keep_success, Time now
 // Whether this order may be handed out once more.
 bool tries_left(const Record& record);
 
-// When the order is due again after its `failures`-th failure (from 1): base * 2^(failures - 1), at most
-// the cap, give or take jitter drawn from `seed`.
-Time retry_time(std::uint32_t failures, const QueueSettings& settings, Time now, std::uint64_t seed);
+// When an order is due again whose `tries`-th try (from 1) has failed: base * 2^(tries - 1), at most the
+// cap, give or take jitter drawn from `seed`.
+Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed);
 
 }  // namespace duelease::model

@@ -29,7 +29,7 @@ namespace duelease::test {
 // Small, so that flushes and compactions happen within the script.
 inline store::RocksOptions small_rocks_options() {
   store::RocksOptions options;
-  options.memtable_bytes = 128 * 1024;
+  options.memtable_bytes = 64 * 1024;
   options.block_cache_bytes = 1024 * 1024;
   return options;
 }

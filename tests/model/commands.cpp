@@ -1,0 +1,371 @@
+#include "model/commands.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/limits.h"
+
+namespace duelease::test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+namespace {
+
+constexpr Time first_time{Duration{limits::time_ms_min}};
+constexpr Time last_time{Duration{limits::time_ms_max}};
+
+// One name that starts as another, all orders of bytes around the separator of keys, and the longest.
+const std::vector<std::string> all_queues = {"a", "a:", "ab", "a.", "b", "A-", "a::", "a"s + std::string(127, 'b')};
+const std::vector<std::string> all_ids = {
+    "\0"s, "\xff"s, "a", "\0\xff"s, "a\0"s, "b", std::string(255, '\xff'), "\0\0"s, "a\0\xff"s, "ab", "1", "2", "3",
+    "\xff\0"s, "\0\0\0\0\0\0\0\0\0"s, std::string(255, '\0'), "4", "5", "6", "7", "8", "9"};
+const std::vector<std::string> all_keys = {"k", "\0"s, "\xff\xff"s, "1", "a\0"s, std::string(255, 'k'), "K"};
+// Joined without care, worker and request would be the same for some of these.
+const std::vector<std::string> all_workers = {"w", "w\0"s, "w1", "w\0r"s, std::string(128, 'w'), "\xff"s};
+const std::vector<std::string> all_requests = {"", "", "r", "\0r"s, "1", "1\0r"s, std::string(128, 'r')};
+const std::vector<std::string> app_keys = {"x", "\0"s, "\xff\xff"s, "y", std::string(limits::app_key_bytes_max, 'z')};
+
+std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_t count) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()))};
+}
+
+}  // namespace
+
+Profile draw_profile(Random& random) {
+  Profile profile;
+  profile.wide = random.one_in(16);
+  profile.queues = some_of(all_queues, profile.wide ? 2 : 1 + random.below(all_queues.size()));
+  profile.ids = some_of(all_ids, 2 + random.below(all_ids.size()));
+  if (profile.wide) {
+    for (int i = 0; i < 2000; ++i) profile.ids.push_back("order " + std::to_string(i));
+  }
+  profile.keys = some_of(all_keys, 1 + random.below(all_keys.size()));
+  profile.workers = some_of(all_workers, 1 + random.below(all_workers.size()));
+  profile.requests = some_of(all_requests, 1 + random.below(all_requests.size()));
+  profile.options.upkeep = !random.one_in(5);
+  profile.options.restart_grace = random.pick(std::vector<Duration>{0ms, 1ms, 5s, 1h});
+  profile.options.claims_waiting_max = random.pick(std::vector<std::size_t>{0, 1, 3, 100'000, 100'000});
+  if (random.one_in(8)) profile.options.claim_reply_bytes_max = 1;
+  // Mostly today; a machine whose clock lost its battery; one that is about to leave the calendar.
+  const std::int64_t start = random.pick(std::vector<std::int64_t>{1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000,
+                                                                   0, limits::time_ms_max - 3600'000});
+  profile.start = Time{Duration{start}};
+  profile.keeps_for_a_time = random.percent(40);
+  profile.wait_percent = random.pick(std::vector<std::uint64_t>{0, 20, 50});
+  profile.ticks_percent = random.pick(std::vector<std::uint64_t>{0, 50, 90, 100});
+  return profile;
+}
+
+// ---- Values -------------------------------------------------------------------------------------
+
+void CommandSource::note_token(Token token) {
+  constexpr std::size_t kept_max = 64;
+  if (tokens_.size() < kept_max) {
+    tokens_.push_back(token);
+  } else {
+    tokens_[random_.below(kept_max)] = token;
+  }
+}
+
+Time CommandSource::draw_due(Now now) {
+  Time due = now.wall;
+  switch (random_.below(20)) {
+    case 0: return first_time;
+    case 1: return last_time;
+    case 2: return Time{Duration{random_.between(-1, 1)}};
+    case 3: due += Duration{random_.between(-1, 1)}; break;
+    case 4: due -= Duration{random_.between(0, 100'000'000)}; break;
+    case 5: due += Duration{random_.between(0, 100'000'000)}; break;
+    case 6:
+    case 7:
+    case 8: break;
+    default: due += Duration{random_.between(-2000, 2000)};
+  }
+  return std::clamp(due, first_time, last_time);
+}
+
+Duration CommandSource::draw_lease() {
+  switch (random_.below(12)) {
+    case 0: return 1ms;
+    case 1: return Duration{limits::lease_ms_max};
+    case 2: return 30s;
+    case 3: return 1h;
+    default: return Duration{random_.between(1, 3000)};
+  }
+}
+
+std::string CommandSource::draw_payload() {
+  // Around the size up to which the engine keeps a payload in memory, too.
+  switch (random_.below(24)) {
+    case 0: return {};
+    case 1: return std::string(1024, 'p');
+    case 2: return std::string(1025, 'p');
+    case 3: return std::string(static_cast<std::size_t>(random_.below(3000)), '\0');
+    default: return "p" + std::to_string(random_.below(100));
+  }
+}
+
+std::vector<AppWrite> CommandSource::draw_app_writes() {
+  std::vector<AppWrite> out;
+  if (!random_.one_in(6)) return out;
+  for (std::uint64_t i = random_.below(4); i-- > 0;) {
+    const std::string& key = random_.one_in(8) ? random_.pick(app_keys) : app_keys[random_.below(3)];
+    out.push_back({.key = key, .value = std::nullopt});
+    if (!random_.one_in(3)) out.back().value = "v" + std::to_string(random_.below(10));
+  }
+  return out;
+}
+
+Token CommandSource::draw_token(const Oracle& oracle) {
+  const std::uint64_t last = oracle.sequence();
+  switch (random_.below(8)) {
+    case 0: return Token{0};
+    case 1: return Token{last + 1};
+    case 2: return Token{last};
+    case 3: return Token{random_.next()};
+    case 4: return Token{~std::uint64_t{0}};
+    default: return tokens_.empty() ? Token{1} : random_.pick(tokens_);
+  }
+}
+
+// Mostly an order in processing with its token.
+CommandSource::Target CommandSource::draw_target(const Oracle& oracle) {
+  Target target{queue(), id(), Token{}};
+  const auto& leases = oracle.leases();
+  if (!leases.empty() && !random_.one_in(5)) {
+    const std::size_t reach = std::min<std::size_t>(leases.size(), 50);
+    const auto& [place, name] = *std::next(leases.begin(), static_cast<std::ptrdiff_t>(random_.below(reach)));
+    target = {name.first, name.second, place.second};
+    if (!random_.one_in(8)) return target;
+  } else if (const OracleOrder* order = oracle.find(target.queue, target.id); order && random_.one_in(2)) {
+    target.token = order->record.token;  // Of an order that has ended, or waits again.
+    return target;
+  }
+  target.token = draw_token(oracle);
+  return target;
+}
+
+// ---- Commands -----------------------------------------------------------------------------------
+
+ScheduleRequest CommandSource::draw_schedule(Now now) {
+  ScheduleRequest out{.queue = queue(), .id = id(), .due = draw_due(now)};
+  if (!random_.one_in(3)) out.payload = draw_payload();
+  if (random_.one_in(3)) out.key = random_.pick(profile_.keys);
+  if (random_.one_in(100)) out.run = "run";
+  if (random_.one_in(3)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 1, 127, 128, 129, 255});
+  if (random_.one_in(3)) out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, 1, 2, 3, limits::tries_max});
+  out.upsert = random_.one_in(4);
+  out.app_writes = draw_app_writes();
+  return out;
+}
+
+ClaimRequest CommandSource::draw_claim() {
+  ClaimRequest out;
+  for (std::uint64_t i = random_.one_in(3) ? 1 + random_.below(5) : 1; i-- > 0;) out.queues.push_back(queue());
+  if (random_.one_in(20)) out.queues.insert(out.queues.begin(), "nobody.knows");
+  if (random_.one_in(500)) out.queues.resize(limits::claim_queues_max, out.queues.front());
+  out.worker = random_.pick(profile_.workers);
+  const std::uint32_t many = profile_.wide ? limits::claim_count_max : 5;
+  out.count = random_.pick(std::vector<std::uint32_t>{1, 1, 1, 2, 3, many, limits::claim_count_max});
+  if (!random_.one_in(3)) out.lease = draw_lease();
+  if (random_.percent(profile_.wait_percent)) {
+    out.wait = random_.pick(std::vector<Duration>{0ms, 1ms, 100ms, 2s, 10s, Duration{limits::wait_ms_max}});
+  }
+  out.request = random_.pick(profile_.requests);
+  return out;
+}
+
+FailRequest CommandSource::draw_fail(const Oracle& oracle, Now now) {
+  const Target target = draw_target(oracle);
+  FailRequest out{.queue = target.queue, .id = target.id, .token = target.token};
+  switch (random_.below(12)) {
+    case 0: out.error = std::string(limits::error_bytes_max, 'e'); break;
+    case 1: out.error = std::string(limits::error_bytes_max - 1, 'e') + "\xc3\xa9"; break;
+    case 2: out.error = "\0\xff"s; break;
+    case 3: break;
+    default: out.error = "no stock";
+  }
+  if (random_.one_in(3)) out.retry_at = draw_due(now);
+  out.final = random_.one_in(6);
+  return out;
+}
+
+QueueSetRequest CommandSource::draw_settings() {
+  QueueSetRequest out{.queue = queue()};
+  if (random_.one_in(4)) out.lease = draw_lease();
+  if (random_.one_in(4)) out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, 2, 25, limits::tries_max});
+  const std::vector<Duration> backoffs = {0ms, 1ms, 10ms, 1s, 60s, Duration{limits::backoff_ms_max}};
+  if (random_.one_in(4)) out.backoff_base = random_.pick(backoffs);
+  if (random_.one_in(4)) out.backoff_cap = random_.pick(backoffs);
+  if (random_.one_in(4)) out.backoff_jitter_percent = random_.pick(std::vector<std::uint32_t>{0, 10, 50, 100});
+  if (random_.one_in(6)) out.payload_bytes_max = random_.pick(std::vector<std::uint32_t>{0, 2, 1024, 1024 * 1024});
+  if (profile_.keeps_for_a_time && random_.one_in(3)) {
+    out.keep_success = random_.pick(std::vector<std::optional<Duration>>{
+        std::nullopt, 0ms, 1ms, 500ms, 5s, 1h, Duration{limits::keep_ms_max}});
+  }
+  // More often on than off: a paused queue shows little.
+  if (random_.one_in(3)) out.paused = random_.one_in(4);
+  return out;
+}
+
+PurgeRequest CommandSource::draw_purge() {
+  PurgeRequest out{.queue = queue()};
+  out.state = random_.pick(std::vector<State>{State::success, State::failed, State::aborted});
+  out.older = random_.pick(std::vector<Duration>{0ms, 0ms, 1ms, 1s, 1h, Duration{limits::keep_ms_max}});
+  out.limit = random_.pick(std::vector<std::uint32_t>{1, 2, 5, 1000});
+  return out;
+}
+
+engine::PurgeBatch CommandSource::draw_purge_batch() {
+  const PurgeRequest request = draw_purge();
+  engine::PurgeBatch out{request.queue, request.state, request.older, {}};
+  for (std::uint64_t i = random_.below(4); i-- > 0;) out.ids.push_back(id());
+  return out;
+}
+
+engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
+  const std::uint64_t roll = random_.below(100);
+  const Duration none{0};
+  if (roll < 28) return draw_schedule(now);
+  if (roll < 47) return draw_claim();
+  if (roll < 50) {
+    return PopRequest{.queue = queue(), .count = random_.pick(std::vector<std::uint32_t>{1, 2, 10'000})};
+  }
+  if (roll < 54) return CancelRequest{.queue = queue(), .id = id(), .force = random_.one_in(2)};
+  if (roll < 58) return RescheduleRequest{.queue = queue(), .id = id(), .due = draw_due(now)};
+  if (roll < 62) {
+    RetryRequest out{.queue = queue(), .id = id()};
+    if (random_.one_in(2)) out.due = draw_due(now);
+    return out;
+  }
+  if (roll < 65) {
+    return ReapRequest{.queue = queue(), .limit = random_.pick(std::vector<std::uint32_t>{1, 2, 1000, 10'000})};
+  }
+  if (roll < 68) return draw_settings();
+  if (roll < 69) return draw_purge_batch();
+  if (roll < 79) return draw_fail(oracle, now);
+  const Target target = draw_target(oracle);
+  if (roll < 90) {
+    CompleteRequest out{.queue = target.queue, .id = target.id, .token = target.token};
+    if (random_.one_in(3)) out.result = random_.one_in(2) ? "" : "r" + std::to_string(random_.below(10));
+    out.app_writes = draw_app_writes();
+    return out;
+  }
+  if (roll < 95) {
+    ReleaseRequest out{.queue = target.queue, .id = target.id, .token = target.token};
+    if (random_.one_in(2)) out.due = draw_due(now);
+    return out;
+  }
+  return ExtendRequest{.queue = target.queue, .id = target.id, .token = target.token, .lease = draw_lease()};
+}
+
+engine::Body CommandSource::draw(const Oracle& oracle, Now now) {
+  engine::Body body = draw_command(oracle, now);
+  if (random_.one_in(40)) spoil(body);
+  return body;
+}
+
+// ---- Beyond the limits --------------------------------------------------------------------------
+
+// One value only: with two the core might name either.
+void CommandSource::spoil(engine::Body& body) {
+  const std::vector<std::string> bad_queues = {"", "a b", "a\0"s, "\xc3\xa9", std::string(129, 'a'), "a/", "a\n"};
+  if (std::holds_alternative<engine::PurgeBatch>(body)) return;
+  if (!random_.one_in(3) && spoil_value(body)) return;
+  const bool spoil_id = random_.one_in(2);
+  std::visit(
+      [&](auto& r) {
+        if constexpr (requires { r.id; }) {
+          if (spoil_id) {
+            r.id = random_.one_in(2) ? "" : std::string(256, 'i');
+            return;
+          }
+        }
+        if constexpr (requires { r.queues; }) {
+          if (random_.one_in(3)) {
+            r.queues.resize(random_.one_in(2) ? 0 : limits::claim_queues_max + 1, "a");
+          } else {
+            r.queues.push_back(random_.pick(bad_queues));
+          }
+        } else {
+          r.queue = random_.pick(bad_queues);
+        }
+      },
+      body);
+}
+
+bool CommandSource::spoil_value(engine::Body& body) {
+  const Time bad_time = random_.pick(std::vector<Time>{first_time - 1ms, last_time + 1ms, Time::min(), Time::max()});
+  const std::vector<Duration> bad_leases = {0ms, -1ms, Duration{limits::lease_ms_max + 1}, Duration::min(), Duration::max()};
+  const std::string bad_key = random_.one_in(2) ? "" : std::string(256, 'k');
+  const std::uint64_t which = random_.below(6);
+  const auto bad_writes = [&]() -> std::vector<AppWrite> {
+    switch (random_.below(4)) {
+      case 0: return {{.key = "", .value = std::nullopt}};
+      case 1: return {{.key = std::string(limits::app_key_bytes_max + 1, 'z'), .value = "v"}};
+      case 2: return std::vector<AppWrite>(limits::app_write_count_max + 1, {.key = "x", .value = "v"});
+      default: break;
+    }
+    if (!random_.one_in(10)) return {{.key = "", .value = "v"}};
+    return {{.key = "x", .value = std::string(limits::app_write_bytes_max, 'v')}};
+  };
+  if (auto* schedule = std::get_if<ScheduleRequest>(&body)) {
+    switch (which) {
+      case 0: schedule->due = bad_time; break;
+      case 1: schedule->key = bad_key; break;
+      case 2: schedule->tries = limits::tries_max + 1; break;
+      case 3: schedule->run = random_.one_in(2) ? "" : std::string(129, 'r'); break;
+      case 4: schedule->app_writes = bad_writes(); break;
+      default: schedule->payload = std::string(random_.one_in(20) ? 1024 * 1024 + 1 : 1025, 'p');
+    }
+  } else if (auto* claim = std::get_if<ClaimRequest>(&body)) {
+    switch (which) {
+      case 0: claim->worker = random_.one_in(2) ? "" : std::string(129, 'w'); break;
+      case 1: claim->count = random_.one_in(2) ? 0 : limits::claim_count_max + 1; break;
+      case 2: claim->lease = random_.pick(bad_leases); break;
+      case 3: claim->wait = random_.pick(std::vector<Duration>{-1ms, Duration{limits::wait_ms_max + 1}, Duration::min()}); break;
+      default: claim->request = std::string(129, 'r');
+    }
+  } else if (auto* pop = std::get_if<PopRequest>(&body)) {
+    pop->count = random_.one_in(2) ? 0 : limits::claim_count_max + 1;
+  } else if (auto* complete = std::get_if<CompleteRequest>(&body)) {
+    if (random_.one_in(20)) {
+      complete->result = std::string(limits::result_bytes_max + 1, 'r');
+    } else {
+      complete->app_writes = bad_writes();
+    }
+  } else if (auto* failure = std::get_if<FailRequest>(&body)) {
+    failure->retry_at = bad_time;
+  } else if (auto* release = std::get_if<ReleaseRequest>(&body)) {
+    release->due = bad_time;
+  } else if (auto* extend = std::get_if<ExtendRequest>(&body)) {
+    extend->lease = random_.pick(bad_leases);
+  } else if (auto* reschedule = std::get_if<RescheduleRequest>(&body)) {
+    reschedule->due = bad_time;
+  } else if (auto* retry = std::get_if<RetryRequest>(&body)) {
+    retry->due = bad_time;
+  } else if (auto* reap = std::get_if<ReapRequest>(&body)) {
+    reap->limit = random_.one_in(2) ? 0 : limits::reap_count_max + 1;
+  } else if (auto* settings = std::get_if<QueueSetRequest>(&body)) {
+    const Duration bad_backoff = random_.one_in(2) ? -1ms : Duration{limits::backoff_ms_max + 1};
+    switch (which) {
+      case 0: settings->lease = random_.pick(bad_leases); break;
+      case 1: settings->tries = limits::tries_max + 1; break;
+      case 2: settings->backoff_base = bad_backoff; break;
+      case 3: settings->backoff_cap = bad_backoff; break;
+      case 4: settings->backoff_jitter_percent = 101; break;
+      default:
+        if (random_.one_in(2)) {
+          settings->payload_bytes_max = limits::payload_bytes_ceiling + 1;
+        } else {
+          settings->keep_success = random_.one_in(2) ? -1ms : Duration{limits::keep_ms_max + 1};
+        }
+    }
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace duelease::test

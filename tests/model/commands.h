@@ -1,0 +1,74 @@
+// model/commands.h: draws the commands of a run. Names come from a small alphabet, so that they meet; values
+// sit at the edges of what is allowed, and now and then beyond.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/command.h"
+#include "engine/core.h"
+#include "model/oracle.h"
+#include "model/random.h"
+
+namespace duelease::test {
+
+// What a run is like. Drawn from its seed.
+struct Profile {
+  std::vector<std::string> queues;
+  std::vector<std::string> ids;
+  std::vector<std::string> keys;
+  std::vector<std::string> workers;
+  std::vector<std::string> requests;
+  engine::CoreOptions options;
+  Time start{};
+  bool wide = false;          // Thousands of orders: passes of the upkeep do not get through at once.
+  bool keeps_for_a_time = false;  // Queues drop their successes.
+  std::uint64_t wait_percent = 0;  // Of the claims.
+  std::uint64_t ticks_percent = 0;  // How often a step of the clock is followed by a tick at once.
+};
+Profile draw_profile(Random& random);
+
+class CommandSource {
+ public:
+  CommandSource(const Profile& profile, Random& random) : profile_(profile), random_(random) {}
+
+  engine::Body draw(const Oracle& oracle, Now now);
+  // Orders, for an engine::PurgeBatch made by a search.
+  PurgeRequest draw_purge();
+  // Tokens that were given out come back later, when they are stale.
+  void note_token(Token token);
+
+ private:
+  struct Target {
+    std::string queue;
+    std::string id;
+    Token token{};
+  };
+
+  engine::Body draw_command(const Oracle& oracle, Now now);
+  ScheduleRequest draw_schedule(Now now);
+  ClaimRequest draw_claim();
+  FailRequest draw_fail(const Oracle& oracle, Now now);
+  QueueSetRequest draw_settings();
+  engine::PurgeBatch draw_purge_batch();
+  Target draw_target(const Oracle& oracle);
+  Token draw_token(const Oracle& oracle);
+  Time draw_due(Now now);
+  Duration draw_lease();
+  std::string draw_payload();
+  std::vector<AppWrite> draw_app_writes();
+
+  void spoil(engine::Body& body);
+  bool spoil_value(engine::Body& body);
+
+  const std::string& queue() { return random_.pick(profile_.queues); }
+  const std::string& id() { return random_.pick(profile_.ids); }
+
+  const Profile& profile_;
+  Random& random_;
+  std::vector<Token> tokens_;
+};
+
+}  // namespace duelease::test

@@ -1,0 +1,286 @@
+#include "model/compare.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/reads.h"
+#include "model/describe.h"
+#include "store/keys.h"
+#include "store/records.h"
+
+namespace duelease::test {
+
+namespace {
+
+using store::Family;
+
+std::string named(const std::string& queue, const std::string& id) { return quoted(queue) + " / " + quoted(id); }
+
+template <class T>
+T good(Result<T> result, const std::string& what) {
+  require(result.has_value(), what + ": " + (result ? "" : result.error().message));
+  return std::move(result).value();
+}
+
+// The rows of one family, against the keys and descriptions that should be there.
+using Rows = std::map<std::string, std::string>;
+
+template <class Decode>
+void compare_family(const store::MemoryStore& store, Family family, const Rows& expected, Decode decode) {
+  const std::string name = store::family_names[static_cast<std::size_t>(family)];
+  const store::MemoryStore::Table& actual = store.table(family);
+  for (const auto& [key, value] : actual) {
+    const auto wanted = expected.find(key);
+    require(wanted != expected.end(), "family " + name + " has the row " + quoted(key) + " too many");
+    const std::string found = decode(value);
+    require(found == wanted->second,
+            "family " + name + ", row " + quoted(key) + "\n  is     " + found + "\n  not    " + wanted->second);
+  }
+  for (const auto& [key, value] : expected) {
+    require(actual.contains(key), "family " + name + " lacks the row " + quoted(key) + ": " + value);
+  }
+}
+
+// All bytes and all fields, in a form that is cheap to compare. describe() cuts long values.
+std::string exact(const model::Record& record) {
+  std::string out = describe(record);
+  for (const std::string* bytes : {&record.payload, &record.result, &record.error}) out.append(1, '|').append(*bytes);
+  return out;
+}
+
+std::string exact(const model::Record& record, Time expires_at, Duration length, const std::string& request) {
+  return exact(record) + " expires " + std::to_string(expires_at.time_since_epoch().count()) + " length " +
+         std::to_string(length.count()) + " request " + request;
+}
+
+std::string live_text(const store::Place& place) {
+  return "live " + std::to_string(place.priority) + " " + std::to_string(place.due.time_since_epoch().count());
+}
+
+struct Expected {
+  Rows queue, leases, orders, dedup, history, meta;
+};
+
+Expected expected_rows(const Oracle& oracle) {
+  Expected out;
+  for (const auto& [queue_name, queue] : oracle.queues()) {
+    for (const auto& [id, order] : queue.orders) {
+      const model::Record& record = order.record;
+      const store::Place place{record.priority, record.due};
+      const std::string key = store::order_key(queue_name, id);
+      const bool is_live = record.state == State::wait || record.state == State::processing;
+      out.orders.emplace(key, is_live ? live_text(place) : exact(record));
+      if (record.state == State::wait) out.queue.emplace(store::queue_key(queue_name, place, id), exact(record));
+      if (record.state == State::processing) {
+        out.leases.emplace(key, exact(record, order.expires_at, order.length, order.request));
+      }
+    }
+    for (const auto& [key, id] : queue.owners) out.dedup.emplace(store::dedup_key(queue_name, key), id);
+    for (const auto& [place, record] : queue.history) {
+      out.history.emplace(store::history_key(queue_name, place.first, place.second), exact(record));
+    }
+  }
+  return out;
+}
+
+std::string order_text(const std::string& value) {
+  const store::OrderRow row = good(store::decode_order(value), "a row of family orders");
+  if (const store::Place* place = std::get_if<store::Place>(&row)) return live_text(*place);
+  return exact(std::get<model::Record>(row));
+}
+
+std::string lease_text(const std::string& value) {
+  const model::Lease lease = good(store::decode_lease(value), "a row of family leases");
+  return exact(lease.record, lease.expires_at, lease.length, lease.request);
+}
+
+void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
+  for (const auto& [name, queue] : oracle.queues()) {
+    const auto counts = store.table(Family::meta).find(store::counts_key(name));
+    const Counts stored = counts == store.table(Family::meta).end()
+                              ? Counts{}
+                              : good(store::decode_counts(counts->second), "counts of " + name);
+    require(stored == queue.counts(), "queue " + name + " counts " + describe(stored) + "\n  not    " + describe(queue.counts()));
+  }
+  const std::uint64_t sequence = good(engine::read_sequence(store), "the last sequence");
+  require(sequence == oracle.sequence(), "the last sequence is " + std::to_string(sequence) + ", not " +
+                                             std::to_string(oracle.sequence()));
+}
+
+}  // namespace
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw Mismatch(what);
+}
+
+void compare_rows(const Oracle& oracle, const store::MemoryStore& store) {
+  const Expected expected = expected_rows(oracle);
+  compare_family(store, Family::queue, expected.queue, [](const std::string& value) {
+    return exact(good(store::decode_waiting(value), "a row of family queue"));
+  });
+  compare_family(store, Family::leases, expected.leases, lease_text);
+  compare_family(store, Family::orders, expected.orders, order_text);
+  compare_family(store, Family::dedup, expected.dedup, [](const std::string& value) { return value; });
+  compare_family(store, Family::history, expected.history, [](const std::string& value) {
+    return exact(good(store::decode_ended(value), "a row of family history"));
+  });
+  compare_family(store, Family::runs, {}, [](const std::string& value) { return value; });
+  compare_family(store, Family::app, oracle.app(), [](const std::string& value) { return value; });
+  compare_meta(oracle, store);
+}
+
+// ---- Reads --------------------------------------------------------------------------------------
+
+namespace {
+
+void compare_order(const store::MemoryStore& store, const std::string& queue, const std::string& id,
+                   const OracleOrder& expected) {
+  const std::optional<Order> read = good(engine::read_order(store, queue, id), "order " + named(queue, id));
+  require(read.has_value(), "order " + named(queue, id) + " is not found");
+  const model::Record& r = expected.record;
+  const std::optional<Time> expires_at =
+      r.state == State::processing ? std::optional(expected.expires_at) : std::nullopt;
+  const bool is_same = read->queue == queue && read->id == id && read->state == r.state && read->due == r.due &&
+                       read->priority == r.priority && read->tries == r.tries && read->attempt == r.attempt &&
+                       read->tries_used == r.tries_used && read->failures == r.failures && read->key == r.key &&
+                       read->run == r.run && read->token == r.token && read->sequence == r.sequence &&
+                       read->worker == r.worker && read->lease_expires_at == expires_at &&
+                       read->created_at == r.created_at && read->updated_at == r.updated_at &&
+                       read->error == r.error && read->result == r.result && read->payload == r.payload;
+  require(is_same, "order " + named(queue, id) + " is read other than " + describe(r));
+}
+
+// What WHY must name, see PROTOCOL: the words that a person looks for.
+void compare_why(const store::MemoryStore& store, const std::string& queue, const std::string& id, Time now) {
+  const std::string text = good(engine::read_why(store, queue, id, now), "why " + named(queue, id));
+  require(!text.empty() && text.find('\n') == std::string::npos, "why " + named(queue, id) + " is not one line: " + text);
+}
+
+std::vector<std::string> read_pages(const store::MemoryStore& store, ListRequest request) {
+  std::vector<std::string> out;
+  do {
+    const Page page = good(engine::read_list(store, request), "a list of queue " + request.queue);
+    require(page.ids.size() <= request.limit, "a page of queue " + request.queue + " is above its limit");
+    require(!page.ids.empty() || page.next.empty(), "an empty page of queue " + request.queue + " has a next one");
+    out.insert(out.end(), page.ids.begin(), page.ids.end());
+    request.after = page.next;
+  } while (!request.after.empty());
+  return out;
+}
+
+void compare_list(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue,
+                  std::optional<State> state, std::uint32_t limit) {
+  std::vector<std::string> expected;
+  if (state == State::wait) {
+    for (const auto& [priority, line] : queue.lines) {
+      for (const auto& [due, id] : line) expected.push_back(id);
+    }
+  } else {
+    for (const auto& [id, order] : queue.orders) {
+      if (!state || order.record.state == *state) expected.push_back(id);
+    }
+  }
+  const std::vector<std::string> listed = read_pages(store, {.queue = name, .state = state, .limit = limit});
+  require(listed == expected, "the list of queue " + name + ", state " +
+                                  std::string(state ? state_name(*state) : "any") + ", in pages of " +
+                                  std::to_string(limit) + " has " + std::to_string(listed.size()) + " ids, not " +
+                                  std::to_string(expected.size()) + ", or others, or in another order");
+}
+
+void compare_stats(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue, Time now) {
+  const Stats stats = good(engine::read_stats(store, name, now), "stats of queue " + name);
+  Stats expected;
+  expected.counts = queue.counts();
+  expected.leases = expected.counts.processing;
+  for (const auto& [priority, line] : queue.lines) {
+    for (const auto& [due, id] : line) {
+      if (due > now) continue;
+      ++expected.due;
+      expected.oldest_overdue = std::max(expected.oldest_overdue, now - due);
+    }
+  }
+  const bool is_same = stats.counts == expected.counts && stats.due == expected.due && stats.leases == expected.leases &&
+                       stats.oldest_overdue == expected.oldest_overdue;
+  require(is_same, "stats of queue " + name + ": " + describe(stats.counts) + " due " + std::to_string(stats.due) +
+                       " overdue " + std::to_string(stats.oldest_overdue.count()) + " leases " +
+                       std::to_string(stats.leases) + "\n  not    " + describe(expected.counts) + " due " +
+                       std::to_string(expected.due) + " overdue " + std::to_string(expected.oldest_overdue.count()));
+}
+
+void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
+  std::vector<std::string> names;
+  for (const auto& [name, queue] : oracle.queues()) {
+    names.push_back(name);
+    const QueueSettings settings = good(engine::read_settings(store, name), "settings of queue " + name);
+    require(settings == queue.settings, "queue " + name + " has " + describe(settings) + "\n  not    " + describe(queue.settings));
+  }
+  require(good(engine::read_queues(store), "the queues") == names, "the names of the queues differ");
+  for (const std::string absent : {"nobody.knows", "aa", "A"}) {
+    const Result<Stats> stats = engine::read_stats(store, absent, Time{});
+    require(!stats && stats.error().code == Code::not_found, "stats of a queue that is not there");
+    const Result<QueueSettings> settings = engine::read_settings(store, absent);
+    require(!settings && settings.error().code == Code::not_found, "settings of a queue that is not there");
+  }
+}
+
+}  // namespace
+
+void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now now, Random& random) {
+  compare_queues(oracle, store);
+  for (const auto& [name, queue] : oracle.queues()) {
+    compare_stats(store, name, queue, now.wall);
+    const auto limit = random.pick(std::vector<std::uint32_t>{1, 2, 3, 100, 10'000});
+    const std::uint32_t limit_or_more = queue.orders.size() > 100 ? std::max(limit, 100U) : limit;
+    compare_list(store, name, queue, std::nullopt, limit_or_more);
+    for (const State state : all_states) compare_list(store, name, queue, state, limit_or_more);
+    for (const auto& [id, order] : queue.orders) {
+      compare_order(store, name, id, order);
+      compare_why(store, name, id, now.wall);
+    }
+    const std::optional<Order> absent = good(engine::read_order(store, name, "absent"), "an order that is not there");
+    require(!absent, "an order that is not there was read");
+    compare_why(store, name, "absent", now.wall);
+  }
+}
+
+void require_sound(const store::MemoryStore& store, const Oracle& oracle) {
+  const auto check = [&](const std::string& queue, std::size_t orders) {
+    const CheckReport report = good(engine::check_store(store, queue), "check of queue '" + queue + "'");
+    for (const Violation& v : report.invariants) {
+      require(v.count == 0, "check of queue '" + queue + "': " + v.invariant + " is broken " + std::to_string(v.count) +
+                                " times: " + v.example);
+    }
+    require(report.orders == orders, "check of queue '" + queue + "' looked at " + std::to_string(report.orders) +
+                                         " orders of " + std::to_string(orders));
+  };
+  std::size_t all = 0;
+  for (const auto& [name, queue] : oracle.queues()) {
+    check(name, queue.orders.size());
+    all += queue.orders.size();
+  }
+  check("", all);
+}
+
+void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request, Time now) {
+  const Time ended_by = now - request.older;
+  std::vector<std::string> expected;
+  if (const auto queue = oracle.queues().find(request.queue); queue != oracle.queues().end()) {
+    for (const auto& [id, order] : queue->second.orders) {
+      if (order.record.state == request.state && order.record.updated_at <= ended_by) expected.push_back(id);
+    }
+  }
+  std::vector<std::string> found;
+  std::string from;
+  do {
+    engine::Ended page = good(
+        engine::find_ended(store, request.queue, request.state, ended_by, request.limit, from), "a search for ended orders");
+    require(page.ids.size() <= request.limit, "a search found more ended orders than it may");
+    found.insert(found.end(), page.ids.begin(), page.ids.end());
+    from = std::move(page.next);
+  } while (!from.empty());
+  require(found == expected, "a search for ended orders found " + std::to_string(found.size()) + ", not " +
+                                 std::to_string(expected.size()) + ", or others");
+}
+
+}  // namespace duelease::test

@@ -1,0 +1,541 @@
+#include "model/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "model/rules.h"
+
+namespace duelease::test {
+
+namespace {
+
+Result<engine::Reply> answer_of(Outcome outcome, State state = State::wait, Time at = {}, std::string blocker = {}) {
+  return engine::Reply{Answer{outcome, state, std::move(blocker), at}};
+}
+
+Claimed claimed_of(const std::string& queue, const std::string& id, const model::Record& record, Time expires_at) {
+  return {.queue = queue,
+          .id = id,
+          .token = record.token,
+          .attempt = record.attempt,
+          .lease_expires_at = expires_at,
+          .due = record.due,
+          .payload = record.payload,
+          .key = record.key,
+          .run = record.run};
+}
+
+bool is_blocking(State state) { return state == State::wait || state == State::processing || state == State::success; }
+
+// Base * 2^(n-1), at most the cap, give or take the jitter: the number drawn is the engine's, the bounds are
+// worked out here.
+Time retry_time(std::uint32_t failures, const QueueSettings& settings, Time now, std::uint64_t seed) {
+  const Time drawn = model::retry_time(failures, settings, now, seed);
+  const double exact = std::min(static_cast<double>(settings.backoff_base.count()) * std::exp2(failures - 1.0),
+                                static_cast<double>(settings.backoff_cap.count()));
+  const double reach = exact * settings.backoff_jitter_percent / 100;
+  const auto delay = static_cast<double>((drawn - now).count());
+  const bool is_last_time = drawn.time_since_epoch().count() == limits::time_ms_max;
+  DUELEASE_CHECK(delay <= exact + reach && (delay >= exact - reach - 1 || is_last_time));
+  return drawn;
+}
+
+}  // namespace
+
+Counts OracleQueue::counts() const {
+  Counts sum;
+  for (const auto& [id, order] : orders) {
+    switch (order.record.state) {
+      case State::wait: ++sum.wait; break;
+      case State::processing: ++sum.processing; break;
+      case State::success: ++sum.success; break;
+      case State::failed: ++sum.failed; break;
+      case State::aborted: ++sum.aborted; break;
+    }
+  }
+  return sum;
+}
+
+// ---- The state, and what follows from it --------------------------------------------------------
+
+const OracleOrder* Oracle::find(const std::string& queue, const std::string& id) const {
+  const auto q = queues_.find(queue);
+  if (q == queues_.end()) return nullptr;
+  const auto order = q->second.orders.find(id);
+  return order == q->second.orders.end() ? nullptr : &order->second;
+}
+
+void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
+  const auto& [queue_name, id] = name;
+  OracleQueue& queue = queues_[queue_name];
+  if (const auto found = queue.orders.find(id); found != queue.orders.end()) {
+    const OracleOrder& old = found->second;
+    if (old.record.state == State::wait) queue.lines[old.record.priority].erase({old.record.due, id});
+    if (old.record.state == State::processing) leases_.erase({old.deadline, old.record.token});
+    if (old.record.key && is_blocking(old.record.state)) queue.owners.erase(*old.record.key);
+    queue.orders.erase(found);
+  }
+  if (!order) return;
+  if (order->record.state == State::wait) {
+    queue.lines[order->record.priority].emplace(order->record.due, id);
+    has_more_to_hand_out_ = true;
+  }
+  if (order->record.state == State::processing) {
+    leases_.emplace(std::pair{order->deadline, order->record.token}, name);
+  }
+  if (order->record.key && is_blocking(order->record.state)) {
+    const bool is_free = queue.owners.emplace(*order->record.key, id).second;
+    DUELEASE_CHECK(is_free);
+  }
+  queue.orders.emplace(id, std::move(*order));
+}
+
+void Oracle::stamp(model::Record& record) {
+  record.sequence = ++sequence_;
+  record.updated_at = now_.wall;
+}
+
+bool Oracle::lapsed(const OracleQueue& queue, const model::Record& record, Time now) const {
+  const std::optional<Duration>& keep = queue.settings.keep_success;
+  return record.state == State::success && keep && now >= record.updated_at + *keep;
+}
+
+bool Oracle::has_lapsed(Time now) const {
+  return std::ranges::any_of(queues_, [&](const auto& queue) {
+    return queue.second.settings.keep_success &&
+           std::ranges::any_of(queue.second.orders, [&](const auto& order) {
+             return lapsed(queue.second, order.second.record, now);
+           });
+  });
+}
+
+bool Oracle::sweep(const Name& name, Time now) {
+  const OracleOrder* order = find(name.first, name.second);
+  if (!order || !lapsed(queues_.at(name.first), order->record, now)) return false;
+  purge(name);
+  return true;
+}
+
+// With its history: the id starts anew.
+void Oracle::purge(const Name& name) {
+  set(name, std::nullopt);
+  std::erase_if(queues_.at(name.first).history, [&](const auto& row) { return row.first.first == name.second; });
+}
+
+void Oracle::write_app(const std::vector<AppWrite>& writes) {
+  for (const AppWrite& write : writes) {
+    if (write.value) {
+      app_[write.key] = *write.value;
+    } else {
+      app_.erase(write.key);
+    }
+  }
+}
+
+// ---- Commands -----------------------------------------------------------------------------------
+
+std::optional<Oracle::Answered> Oracle::apply(const engine::Command& command) {
+  now_ = {command.now.wall, std::max(now_.monotonic, command.now.monotonic)};
+  seed_ = command.seed;
+  ticket_ = command.ticket;
+  if (const std::optional<Code> code = refusal(command.body)) return fail(*code, "");
+  has_more_to_hand_out_ = false;
+  std::optional<Answered> reply =
+      std::visit([&](const auto& request) -> std::optional<Answered> { return on(request); }, command.body);
+  if (has_more_to_hand_out_) serve();
+  return reply;
+}
+
+std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue, const std::optional<std::string>& key,
+                                               const std::string& id) const {
+  if (!key) return std::nullopt;
+  const auto owner = queue.owners.find(*key);
+  if (owner == queue.owners.end() || owner->second == id) return std::nullopt;
+  return owner->second;
+}
+
+Oracle::Answered Oracle::on(const ScheduleRequest& request) {
+  const auto known = queues_.find(request.queue);
+  const QueueSettings settings = known == queues_.end() ? QueueSettings{} : known->second.settings;
+  if (request.payload && request.payload->size() > settings.payload_bytes_max) return fail(Code::too_large, "");
+  if (request.run) return fail(Code::not_found, "");  // The model of runs comes here.
+
+  const Name name{request.queue, request.id};
+  const OracleOrder* before = find(request.queue, request.id);
+  if (before && before->record.state == State::wait && request.upsert) {
+    OracleOrder order = *before;
+    order.record.due = request.due;
+    if (request.payload) order.record.payload = *request.payload;
+    if (request.priority) order.record.priority = *request.priority;
+    if (request.tries) order.record.tries = *request.tries;
+    stamp(order.record);
+    set(name, std::move(order));
+    write_app(request.app_writes);
+    return answer_of(Outcome::rescheduled, State::wait, request.due);
+  }
+  const bool id_lapsed = before && lapsed(known->second, before->record, now_.wall);
+  if (before && is_blocking(before->record.state) && !id_lapsed) {
+    return answer_of(Outcome::duplicate, before->record.state, {}, request.id);
+  }
+  if (known != queues_.end()) {
+    if (const std::optional<std::string> blocker = key_blocker(known->second, request.key, request.id)) {
+      const model::Record& record = known->second.orders.at(*blocker).record;
+      if (!lapsed(known->second, record, now_.wall)) return answer_of(Outcome::duplicate, record.state, {}, *blocker);
+      purge({request.queue, *blocker});
+    }
+  }
+  if (id_lapsed) {
+    purge(name);
+    before = nullptr;
+  }
+  OracleOrder order;
+  if (before) {
+    queues_[request.queue].history.emplace(std::pair{request.id, before->record.sequence}, before->record);
+    order.record.generation = before->record.generation + 1;
+  }
+  order.record.due = request.due;
+  order.record.priority = request.priority.value_or(128);
+  order.record.tries = request.tries.value_or(settings.tries);
+  order.record.key = request.key;
+  order.record.payload = request.payload.value_or("");
+  order.record.created_at = now_.wall;
+  stamp(order.record);
+  set(name, std::move(order));
+  write_app(request.app_writes);
+  return answer_of(Outcome::scheduled, State::wait, request.due);
+}
+
+Oracle::Answered Oracle::on(const RescheduleRequest& request) {
+  const OracleOrder* found = find(request.queue, request.id);
+  if (!found) return answer_of(Outcome::not_found);
+  if (found->record.state != State::wait) return answer_of(Outcome::refused, found->record.state);
+  OracleOrder order = *found;
+  order.record.due = request.due;
+  stamp(order.record);
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::rescheduled, State::wait, request.due);
+}
+
+Oracle::Answered Oracle::on(const CancelRequest& request) {
+  const OracleOrder* found = find(request.queue, request.id);
+  if (!found) return answer_of(Outcome::not_found);
+  const State state = found->record.state;
+  if (state == State::aborted) return answer_of(Outcome::aborted, State::aborted);
+  if (state != State::wait && !(state == State::processing && request.force)) {
+    return answer_of(Outcome::refused, state);
+  }
+  OracleOrder order = *found;
+  order.record.state = State::aborted;
+  stamp(order.record);
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::aborted, State::aborted);
+}
+
+Oracle::Answered Oracle::on(const RetryRequest& request) {
+  const OracleOrder* found = find(request.queue, request.id);
+  if (!found) return answer_of(Outcome::not_found);
+  if (found->record.state != State::failed) return answer_of(Outcome::refused, found->record.state);
+  const OracleQueue& queue = queues_.at(request.queue);
+  if (const std::optional<std::string> blocker = key_blocker(queue, found->record.key, request.id)) {
+    const model::Record& record = queue.orders.at(*blocker).record;
+    if (!lapsed(queue, record, now_.wall)) return answer_of(Outcome::duplicate, record.state, {}, *blocker);
+    purge({request.queue, *blocker});
+    found = find(request.queue, request.id);
+  }
+  OracleOrder order = *found;
+  order.record.state = State::wait;
+  order.record.due = request.due.value_or(now_.wall);
+  order.record.tries_used = 0;
+  stamp(order.record);
+  const Time due = order.record.due;
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::requeued, State::wait, due);
+}
+
+Oracle::Answered Oracle::on(const QueueSetRequest& request) {
+  QueueSettings& settings = queues_[request.queue].settings;
+  if (request.lease) settings.lease = *request.lease;
+  if (request.tries) settings.tries = *request.tries;
+  if (request.backoff_base) settings.backoff_base = *request.backoff_base;
+  if (request.backoff_cap) settings.backoff_cap = *request.backoff_cap;
+  if (request.backoff_jitter_percent) settings.backoff_jitter_percent = *request.backoff_jitter_percent;
+  if (request.payload_bytes_max) settings.payload_bytes_max = *request.payload_bytes_max;
+  if (request.keep_success) settings.keep_success = *request.keep_success;
+  if (request.paused) settings.paused = *request.paused;
+  has_more_to_hand_out_ = !settings.paused;
+  return engine::Reply{settings};
+}
+
+Oracle::Answered Oracle::on(const engine::PurgeBatch& request) {
+  std::uint64_t purged = 0;
+  for (const std::string& id : request.ids) {
+    const OracleOrder* order = find(request.queue, id);
+    if (!order || order->record.state != request.state) continue;
+    if (order->record.updated_at > now_.wall - request.older) continue;
+    purge({request.queue, id});
+    ++purged;
+  }
+  return engine::Reply{purged};
+}
+
+// ---- Claims -------------------------------------------------------------------------------------
+
+// The most urgent priority first; within it the earliest due, then by id.
+std::vector<Oracle::Name> Oracle::next_due(const std::string& queue, std::size_t count) const {
+  std::vector<Name> out;
+  const auto found = queues_.find(queue);
+  if (found == queues_.end() || found->second.settings.paused) return out;
+  for (const auto& [priority, line] : found->second.lines) {
+    for (const auto& [due, id] : line) {
+      if (out.size() == count || due > now_.wall) break;
+      out.emplace_back(queue, id);
+    }
+  }
+  return out;
+}
+
+std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
+  std::vector<Claimed> out;
+  // The tests give a limit of bytes that is never reached, or one that the first order uses up.
+  const std::size_t count = options_.claim_reply_bytes_max <= 1 ? 1 : request.count;
+  for (const std::string& queue : request.queues) {
+    for (const Name& name : next_due(queue, count - out.size())) {
+      OracleOrder order = *find(name.first, name.second);
+      order.record.state = State::processing;
+      order.record.attempt += 1;
+      order.record.tries_used += 1;
+      order.record.worker = request.worker;
+      stamp(order.record);
+      order.record.token = Token{sequence_};
+      order.length = request.lease.value_or(queues_.at(queue).settings.lease);
+      order.expires_at = now_.wall + order.length;
+      order.deadline = now_.monotonic + order.length;
+      order.request = request.request;
+      out.push_back(claimed_of(queue, name.second, order.record, order.expires_at));
+      set(name, std::move(order));
+    }
+  }
+  return out;
+}
+
+// In the order they were given: that of the tokens.
+std::vector<Claimed> Oracle::still_held(const ClaimRequest& request) const {
+  std::vector<Claimed> out;
+  if (request.request.empty()) return out;
+  for (const auto& [place, name] : leases_) {
+    const OracleOrder& order = *find(name.first, name.second);
+    if (order.record.worker != request.worker || order.request != request.request) continue;
+    const Time expires_at = now_.wall + (order.deadline - now_.monotonic);
+    out.push_back(claimed_of(name.first, name.second, order.record, expires_at));
+  }
+  std::ranges::sort(out, {}, &Claimed::token);
+  return out;
+}
+
+std::optional<Oracle::Answered> Oracle::on(const ClaimRequest& request) {
+  std::vector<Claimed> claimed = still_held(request);
+  if (claimed.empty()) {
+    serve();  // Whoever waits already comes first.
+    claimed = hand_out(request);
+  }
+  if (!claimed.empty() || request.wait == Duration{0}) return engine::Reply{std::move(claimed)};
+  if (waiters_.size() >= options_.claims_waiting_max) return fail(Code::overloaded, "");
+  waiters_.emplace(++last_waiter_, Waiter{ticket_, request, now_.monotonic + request.wait});
+  return std::nullopt;
+}
+
+Oracle::Answered Oracle::on(const PopRequest& request) {
+  serve();
+  std::vector<Claimed> out;
+  const std::size_t count = options_.claim_reply_bytes_max <= 1 ? 1 : request.count;
+  for (const Name& name : next_due(request.queue, count)) {
+    OracleOrder order = *find(name.first, name.second);
+    order.record.state = State::success;
+    order.record.attempt += 1;
+    order.record.tries_used += 1;
+    order.record.worker.clear();
+    stamp(order.record);
+    order.record.token = Token{sequence_};
+    out.push_back(claimed_of(request.queue, name.second, order.record, {}));
+    set(name, std::move(order));
+  }
+  return engine::Reply{std::move(out)};
+}
+
+void Oracle::answer(std::uint64_t number, Answered reply) {
+  served_.push_back({waiters_.at(number).ticket, std::move(reply)});
+  waiters_.erase(number);
+}
+
+// Oldest first, over all queues.
+void Oracle::serve() {
+  for (auto next = waiters_.begin(); next != waiters_.end();) {
+    const auto [number, waiter] = *next++;
+    std::vector<Claimed> claimed = still_held(waiter.request);
+    if (claimed.empty()) claimed = hand_out(waiter.request);
+    if (!claimed.empty()) answer(number, engine::Reply{std::move(claimed)});
+  }
+}
+
+void Oracle::cancel_claim(std::uint64_t ticket) {
+  for (const auto& [number, waiter] : waiters_) {
+    if (waiter.ticket != ticket) continue;
+    answer(number, engine::Reply{std::vector<Claimed>{}});
+    return;
+  }
+}
+
+void Oracle::cancel_claims(const Error& error) {
+  while (!waiters_.empty()) answer(waiters_.begin()->first, Unexpected{error});
+}
+
+std::vector<std::uint64_t> Oracle::waiting_tickets() const {
+  std::vector<std::uint64_t> out;
+  for (const auto& [number, waiter] : waiters_) out.push_back(waiter.ticket);
+  return out;
+}
+
+// ---- Reports ------------------------------------------------------------------------------------
+
+const OracleOrder* Oracle::holder(const std::string& queue, const std::string& id, Token token) const {
+  const OracleOrder* order = find(queue, id);
+  return order && order->record.state == State::processing && order->record.token == token ? order : nullptr;
+}
+
+Oracle::Answered Oracle::on(const CompleteRequest& request) {
+  const OracleOrder* held = holder(request.queue, request.id, request.token);
+  if (!held) {
+    const OracleOrder* found = find(request.queue, request.id);
+    const bool did_it = found && found->record.state == State::success && found->record.token == request.token;
+    return did_it ? answer_of(Outcome::already, State::success) : answer_of(Outcome::stale);
+  }
+  OracleOrder order = *held;
+  order.record.state = State::success;
+  order.record.result = request.result.value_or("");
+  stamp(order.record);
+  set({request.queue, request.id}, std::move(order));
+  write_app(request.app_writes);
+  return answer_of(Outcome::completed, State::success);
+}
+
+Oracle::Answered Oracle::on(const FailRequest& request) {
+  const OracleOrder* held = holder(request.queue, request.id, request.token);
+  if (!held) return answer_of(Outcome::stale);
+  OracleOrder order = *held;
+  model::Record& record = order.record;
+  record.failures += 1;
+  record.error = request.error.substr(0, limits::error_bytes_max);
+  const bool is_over = request.final || (record.tries != 0 && record.tries_used >= record.tries);
+  record.state = is_over ? State::failed : State::wait;
+  if (!is_over) {
+    record.due = request.retry_at ? *request.retry_at
+                                  : retry_time(record.failures, queues_.at(request.queue).settings, now_.wall, seed_);
+  }
+  stamp(record);
+  const Time due = record.due;
+  set({request.queue, request.id}, std::move(order));
+  return is_over ? answer_of(Outcome::failed, State::failed) : answer_of(Outcome::requeued, State::wait, due);
+}
+
+Oracle::Answered Oracle::on(const ReleaseRequest& request) {
+  const OracleOrder* held = holder(request.queue, request.id, request.token);
+  if (!held) return answer_of(Outcome::stale);
+  OracleOrder order = *held;
+  order.record.state = State::wait;
+  order.record.tries_used -= 1;
+  if (request.due) order.record.due = *request.due;
+  stamp(order.record);
+  const Time due = order.record.due;
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::requeued, State::wait, due);
+}
+
+Oracle::Answered Oracle::on(const ExtendRequest& request) {
+  const OracleOrder* held = holder(request.queue, request.id, request.token);
+  if (!held) return answer_of(Outcome::stale);
+  OracleOrder order = *held;
+  const Monotonic deadline = now_.monotonic + request.lease;
+  if (deadline > order.deadline) {
+    order.deadline = deadline;
+    order.length = request.lease;
+    order.expires_at = now_.wall + request.lease;
+    stamp(order.record);
+  }
+  const Time at = now_.wall + (order.deadline - now_.monotonic);
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::extended, State::processing, at);
+}
+
+void Oracle::lose_lease(const Name& name) {
+  OracleOrder order = *find(name.first, name.second);
+  model::Record& record = order.record;
+  const bool is_over = record.tries != 0 && record.tries_used >= record.tries;
+  record.state = is_over ? State::failed : State::wait;
+  stamp(record);
+  set(name, std::move(order));
+}
+
+// Those that ran out first come first.
+std::uint64_t Oracle::reap(std::size_t limit, const std::string* queue) {
+  std::vector<Name> over;
+  for (const auto& [place, name] : leases_) {
+    if (place.first > now_.monotonic || over.size() == limit) break;
+    if (!queue || name.first == *queue) over.push_back(name);
+  }
+  for (const Name& name : over) lose_lease(name);
+  return over.size();
+}
+
+Oracle::Answered Oracle::on(const ReapRequest& request) { return engine::Reply{reap(request.limit, &request.queue)}; }
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+void Oracle::tick(Now now) {
+  now_ = {now.wall, std::max(now_.monotonic, now.monotonic)};
+  if (options_.upkeep) reap(limits::reap_pass_max, nullptr);
+  serve();
+  for (auto next = waiters_.begin(); next != waiters_.end();) {
+    const auto [number, waiter] = *next++;
+    if (waiter.deadline <= now_.monotonic) answer(number, engine::Reply{std::vector<Claimed>{}});
+  }
+}
+
+void Oracle::reopen(Now now) {
+  now_ = now;
+  waiters_.clear();
+  served_.clear();
+  leases_.clear();
+  for (auto& [queue_name, queue] : queues_) {
+    for (auto& [id, order] : queue.orders) {
+      if (order.record.state != State::processing) continue;
+      const Duration left = std::min(std::max(order.expires_at - now.wall, options_.restart_grace), order.length);
+      order.deadline = now.monotonic + left;
+      leases_.emplace(std::pair{order.deadline, order.record.token}, Name{queue_name, id});
+    }
+  }
+}
+
+std::optional<Monotonic> Oracle::next_event(Now now) const {
+  std::optional<Monotonic> next;
+  const auto note = [&](Monotonic at) {
+    at = std::max(at, now.monotonic);
+    if (!next || at < *next) next = at;
+  };
+  if (options_.upkeep && !leases_.empty()) note(leases_.begin()->first.first);
+  for (const auto& [number, waiter] : waiters_) {
+    note(waiter.deadline);
+    for (const std::string& name : waiter.request.queues) {
+      const auto queue = queues_.find(name);
+      if (queue == queues_.end() || queue->second.settings.paused) continue;
+      for (const auto& [priority, line] : queue->second.lines) {
+        if (!line.empty()) note(now.monotonic + (line.begin()->first - now.wall));
+      }
+    }
+  }
+  return next;
+}
+
+}  // namespace duelease::test

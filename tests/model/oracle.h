@@ -1,0 +1,136 @@
+// model/oracle.h: what a store of DueLease must do, as the simplest code that does it: sorted maps, no
+// disk, no groups, no caches, no marks. Written from the design and the public headers alone, so that it
+// does not share a mistake with the engine.
+//
+// Where the design leaves a choice, the oracle follows the engine's documented one, and says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/command.h"
+#include "engine/core.h"
+#include "model/record.h"
+
+namespace duelease::test {
+
+struct OracleOrder {
+  model::Record record;
+  // PROCESSING only.
+  Time expires_at{};
+  Duration length{};
+  std::string request;
+  Monotonic deadline{};
+};
+
+struct OracleQueue {
+  QueueSettings settings;
+  std::map<std::string, OracleOrder> orders;
+  std::map<std::string, std::string> owners;  // Dedup key to the id of the order that blocks it.
+  std::map<std::pair<std::string, std::uint64_t>, model::Record> history;  // By id and sequence.
+  // WAIT orders as they are handed out, for each priority. Says nothing that `orders` does not.
+  std::map<std::uint8_t, std::set<std::pair<Time, std::string>>> lines;
+
+  Counts counts() const;
+};
+
+class Oracle {
+ public:
+  using Name = std::pair<std::string, std::string>;  // Queue and id.
+  using Answered = Result<engine::Reply>;
+
+  explicit Oracle(engine::CoreOptions options) : options_(std::move(options)) {}
+
+  // As those of engine::Core.
+  std::optional<Answered> apply(const engine::Command& command);
+  void cancel_claim(std::uint64_t ticket);
+  void cancel_claims(const Error& error);
+  void tick(Now now);
+  std::vector<engine::Served> take_served() { return std::exchange(served_, {}); }
+
+  // The core was dropped and opened again: claims no longer wait, each lease gets what the design says.
+  void reopen(Now now);
+
+  // When tick() must have something to do: the core's next_wake() may not be later.
+  std::optional<Monotonic> next_event(Now now) const;
+
+  // When the engine sweeps out a success that is past its retention is its own choice: it may be there
+  // or not. So the oracle is told, and answers whether it was allowed.
+  bool sweep(const Name& name, Time now);
+  bool has_lapsed(Time now) const;  // Whether there is such a success.
+
+  const std::map<std::string, OracleQueue>& queues() const { return queues_; }
+  const std::map<std::string, std::string>& app() const { return app_; }
+  const std::map<std::pair<Monotonic, Token>, Name>& leases() const { return leases_; }
+  std::uint64_t sequence() const { return sequence_; }
+  std::size_t claims_waiting() const { return waiters_.size(); }
+  std::vector<std::uint64_t> waiting_tickets() const;
+  const OracleOrder* find(const std::string& queue, const std::string& id) const;
+
+ private:
+  struct Waiter {
+    std::uint64_t ticket = 0;
+    ClaimRequest request;
+    Monotonic deadline{};
+  };
+
+  Answered on(const ScheduleRequest& request);
+  std::optional<Answered> on(const ClaimRequest& request);
+  Answered on(const PopRequest& request);
+  Answered on(const CompleteRequest& request);
+  Answered on(const FailRequest& request);
+  Answered on(const ReleaseRequest& request);
+  Answered on(const ExtendRequest& request);
+  Answered on(const RescheduleRequest& request);
+  Answered on(const CancelRequest& request);
+  Answered on(const RetryRequest& request);
+  Answered on(const ReapRequest& request);
+  Answered on(const QueueSetRequest& request);
+  Answered on(const engine::PurgeBatch& request);
+
+  // Puts the order there (nothing: takes it away) and brings all that follows from it along.
+  void set(const Name& name, std::optional<OracleOrder> order);
+  void stamp(model::Record& record);  // The next sequence, and the time.
+  const OracleOrder* holder(const std::string& queue, const std::string& id, Token token) const;
+  bool lapsed(const OracleQueue& queue, const model::Record& record, Time now) const;
+  // The order that keeps `id` from having `key`.
+  std::optional<std::string> key_blocker(const OracleQueue& queue, const std::optional<std::string>& key,
+                                         const std::string& id) const;
+  void purge(const Name& name);
+  void write_app(const std::vector<AppWrite>& writes);
+
+  std::vector<Name> next_due(const std::string& queue, std::size_t count) const;
+  std::vector<Claimed> hand_out(const ClaimRequest& request);
+  std::vector<Claimed> still_held(const ClaimRequest& request) const;
+  void lose_lease(const Name& name);
+  std::uint64_t reap(std::size_t limit, const std::string* queue);
+  void serve();
+  void answer(std::uint64_t number, Answered reply);
+
+  engine::CoreOptions options_;
+  Now now_{};
+  std::uint64_t seed_ = 0;
+  std::uint64_t ticket_ = 0;
+  bool has_more_to_hand_out_ = false;  // The command put an order into a line, or opened a queue.
+
+  std::map<std::string, OracleQueue> queues_;
+  std::map<std::string, std::string> app_;
+  std::map<std::pair<Monotonic, Token>, Name> leases_;  // Says nothing that the orders do not.
+  std::uint64_t sequence_ = 0;
+
+  std::uint64_t last_waiter_ = 0;
+  std::map<std::uint64_t, Waiter> waiters_;  // By arrival.
+  std::vector<engine::Served> served_;
+};
+
+// What a request is refused for, before any rule is asked.
+std::optional<Code> refusal(const engine::Body& body);
+
+}  // namespace duelease::test
