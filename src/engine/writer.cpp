@@ -286,7 +286,7 @@ void Writer::arm_timer(Now now) {
     const std::lock_guard lock(mutex_);
     ++handlers_;
   }
-  timer_.expires_after(wake_at - now.monotonic);
+  timer_.expires_after(wake_at - clock_now().monotonic);  // The group may have taken a while.
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) {
       timer_armed_.reset();

@@ -23,8 +23,31 @@ T good(Result<T> result, const std::string& what) {
   return std::move(result).value();
 }
 
-// The rows of one family, against the keys and descriptions that should be there.
-using Rows = std::map<std::string, std::string>;
+// What a row of any family says, once decoded.
+struct Row {
+  std::optional<model::Record> record{};
+  std::optional<store::Place> place{};
+  Time expires_at{};
+  Duration length{};
+  std::string text{};
+
+  bool operator==(const Row&) const = default;
+};
+using Rows = std::map<std::string, Row>;
+
+std::string describe(const Row& row) {
+  if (row.place) {
+    return "alive, priority " + std::to_string(row.place->priority) + ", due " +
+           std::to_string(row.place->due.time_since_epoch().count());
+  }
+  if (!row.record) return quoted(row.text);
+  std::string out = describe(*row.record);
+  if (row.length != Duration{0}) {
+    out += " expires " + std::to_string(row.expires_at.time_since_epoch().count()) + " length " +
+           std::to_string(row.length.count()) + " request " + quoted(row.text);
+  }
+  return out;
+}
 
 template <class Decode>
 void compare_family(const store::MemoryStore& store, Family family, const Rows& expected, Decode decode) {
@@ -32,34 +55,21 @@ void compare_family(const store::MemoryStore& store, Family family, const Rows& 
   const store::MemoryStore::Table& actual = store.table(family);
   for (const auto& [key, value] : actual) {
     const auto wanted = expected.find(key);
-    require(wanted != expected.end(), "family " + name + " has the row " + quoted(key) + " too many");
-    const std::string found = decode(value);
-    require(found == wanted->second,
-            "family " + name + ", row " + quoted(key) + "\n  is     " + found + "\n  not    " + wanted->second);
+    require(wanted != expected.end(), [&] { return "family " + name + " has a row too many: " + quoted(key); });
+    const Row found = decode(value);
+    require(found == wanted->second, [&] {
+      return "family " + name + ", row " + quoted(key) + "\n  is     " + describe(found) + "\n  not    " +
+             describe(wanted->second);
+    });
   }
-  for (const auto& [key, value] : expected) {
-    require(actual.contains(key), "family " + name + " lacks the row " + quoted(key) + ": " + value);
+  for (const auto& [key, row] : expected) {
+    require(actual.contains(key),
+            [&] { return "family " + name + " lacks the row " + quoted(key) + ": " + describe(row); });
   }
-}
-
-// All bytes and all fields, in a form that is cheap to compare. describe() cuts long values.
-std::string exact(const model::Record& record) {
-  std::string out = describe(record);
-  for (const std::string* bytes : {&record.payload, &record.result, &record.error}) out.append(1, '|').append(*bytes);
-  return out;
-}
-
-std::string exact(const model::Record& record, Time expires_at, Duration length, const std::string& request) {
-  return exact(record) + " expires " + std::to_string(expires_at.time_since_epoch().count()) + " length " +
-         std::to_string(length.count()) + " request " + request;
-}
-
-std::string live_text(const store::Place& place) {
-  return "live " + std::to_string(place.priority) + " " + std::to_string(place.due.time_since_epoch().count());
 }
 
 struct Expected {
-  Rows queue, leases, orders, dedup, history, meta;
+  Rows queue, leases, orders, dedup, history, app;
 };
 
 Expected expected_rows(const Oracle& oracle) {
@@ -70,29 +80,33 @@ Expected expected_rows(const Oracle& oracle) {
       const store::Place place{record.priority, record.due};
       const std::string key = store::order_key(queue_name, id);
       const bool is_live = record.state == State::wait || record.state == State::processing;
-      out.orders.emplace(key, is_live ? live_text(place) : exact(record));
-      if (record.state == State::wait) out.queue.emplace(store::queue_key(queue_name, place, id), exact(record));
+      out.orders.emplace(key, is_live ? Row{.place = place} : Row{.record = record});
+      if (record.state == State::wait) out.queue.emplace(store::queue_key(queue_name, place, id), Row{.record = record});
       if (record.state == State::processing) {
-        out.leases.emplace(key, exact(record, order.expires_at, order.length, order.request));
+        out.leases.emplace(key, Row{.record = record,
+                                    .expires_at = order.expires_at,
+                                    .length = order.length,
+                                    .text = order.request});
       }
     }
-    for (const auto& [key, id] : queue.owners) out.dedup.emplace(store::dedup_key(queue_name, key), id);
+    for (const auto& [key, id] : queue.owners) out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
     for (const auto& [place, record] : queue.history) {
-      out.history.emplace(store::history_key(queue_name, place.first, place.second), exact(record));
+      out.history.emplace(store::history_key(queue_name, place.first, place.second), Row{.record = record});
     }
   }
+  for (const auto& [key, value] : oracle.app()) out.app.emplace(key, Row{.text = value});
   return out;
 }
 
-std::string order_text(const std::string& value) {
-  const store::OrderRow row = good(store::decode_order(value), "a row of family orders");
-  if (const store::Place* place = std::get_if<store::Place>(&row)) return live_text(*place);
-  return exact(std::get<model::Record>(row));
+Row decode_order(const std::string& value) {
+  store::OrderRow row = good(store::decode_order(value), "a row of family orders");
+  if (const store::Place* place = std::get_if<store::Place>(&row)) return {.place = *place};
+  return {.record = std::get<model::Record>(std::move(row))};
 }
 
-std::string lease_text(const std::string& value) {
-  const model::Lease lease = good(store::decode_lease(value), "a row of family leases");
-  return exact(lease.record, lease.expires_at, lease.length, lease.request);
+Row decode_lease(const std::string& value) {
+  model::Lease lease = good(store::decode_lease(value), "a row of family leases");
+  return {.record = std::move(lease.record), .expires_at = lease.expires_at, .length = lease.length, .text = lease.request};
 }
 
 void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
@@ -110,23 +124,20 @@ void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
 
 }  // namespace
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw Mismatch(what);
-}
-
 void compare_rows(const Oracle& oracle, const store::MemoryStore& store) {
+  const auto as_text = [](const std::string& value) { return Row{.text = value}; };
   const Expected expected = expected_rows(oracle);
   compare_family(store, Family::queue, expected.queue, [](const std::string& value) {
-    return exact(good(store::decode_waiting(value), "a row of family queue"));
+    return Row{.record = good(store::decode_waiting(value), "a row of family queue")};
   });
-  compare_family(store, Family::leases, expected.leases, lease_text);
-  compare_family(store, Family::orders, expected.orders, order_text);
-  compare_family(store, Family::dedup, expected.dedup, [](const std::string& value) { return value; });
+  compare_family(store, Family::leases, expected.leases, decode_lease);
+  compare_family(store, Family::orders, expected.orders, decode_order);
+  compare_family(store, Family::dedup, expected.dedup, as_text);
   compare_family(store, Family::history, expected.history, [](const std::string& value) {
-    return exact(good(store::decode_ended(value), "a row of family history"));
+    return Row{.record = good(store::decode_ended(value), "a row of family history")};
   });
-  compare_family(store, Family::runs, {}, [](const std::string& value) { return value; });
-  compare_family(store, Family::app, oracle.app(), [](const std::string& value) { return value; });
+  compare_family(store, Family::runs, {}, as_text);
+  compare_family(store, Family::app, expected.app, as_text);
   compare_meta(oracle, store);
 }
 

@@ -16,7 +16,16 @@ struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-void require(bool holds, const std::string& what);
+// `what` is a text, or a function that makes one: that costs nothing while all is well.
+template <class What>
+void require(bool holds, const What& what) {
+  if (holds) return;
+  if constexpr (requires { what(); }) {
+    throw Mismatch(what());
+  } else {
+    throw Mismatch(what);
+  }
+}
 
 // Each of these throws a Mismatch. The store is as of the oracle's last commit.
 
