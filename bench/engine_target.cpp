@@ -19,7 +19,8 @@ namespace {
   std::exit(1);
 }
 
-void schedule_batch(Engine& engine, std::uint64_t first, std::uint64_t count, const std::string& payload, Time due) {
+void schedule_batch(Engine& engine, std::uint64_t first, std::uint64_t count, const std::string& payload,
+                    Time due) {
   std::vector<ScheduleRequest> requests(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     requests[i].queue = "bench";
@@ -72,7 +73,8 @@ Round run_engine(const Plan& plan) {
       while (completed < plan.orders) {
         const std::uint64_t first = scheduled.fetch_add(plan.batch);
         if (first < plan.orders) {
-          schedule_batch(**engine, first, std::min<std::uint64_t>(plan.batch, plan.orders - first), payload, due);
+          schedule_batch(**engine, first, std::min<std::uint64_t>(plan.batch, plan.orders - first), payload,
+                         due);
         }
         completed += claim_and_complete(**engine, plan.batch);
       }

@@ -21,17 +21,15 @@ bool has_due(Outcome outcome) {
   return outcome == Outcome::scheduled || outcome == Outcome::rescheduled || outcome == Outcome::requeued;
 }
 
-std::string sentence(const Answer& answer) {
+// What the outcome's own name does not say.
+std::string details(const Answer& answer) {
   switch (answer.outcome) {
     case Outcome::duplicate:
-      return fmt::format("blocked by {}, which is {}", printable(answer.blocker), state_name(answer.state));
-    case Outcome::refused: return fmt::format("it is {}", state_name(answer.state));
-    case Outcome::not_found: return "no such order";
-    case Outcome::requeued: return fmt::format("WAIT, due {}", print_time(answer.at));
-    default: break;
+      return fmt::format(": blocked by {}, which is {}", printable(answer.blocker), state_name(answer.state));
+    case Outcome::refused: return fmt::format(": it is {}", state_name(answer.state));
+    case Outcome::not_found: return ": no such order";
+    default: return has_due(answer.outcome) ? fmt::format(": due {}", print_time(answer.at)) : "";
   }
-  if (has_due(answer.outcome)) return fmt::format("due {}", print_time(answer.at));
-  return std::string(state_name(answer.state));
 }
 
 Json answer_json(const OrderName& name, const Answer& answer) {
@@ -54,8 +52,8 @@ Exit report(const Session& session, const OrderName& name, const Result<Answer>&
   if (session.json) {
     print_json(answer_json(name, *answer));
   } else {
-    say("{} {} {}: {}", outcome_name(answer->outcome), printable(name.queue), printable(name.id),
-        sentence(*answer));
+    say("{} {} {}{}", outcome_name(answer->outcome), printable(name.queue), printable(name.id),
+        details(*answer));
   }
   return is_yes(answer->outcome) ? Exit::ok : Exit::no;
 }

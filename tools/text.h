@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,9 +27,5 @@ std::string quote(std::string_view bytes);
 std::size_t display_width(std::string_view text);
 
 std::string base64(std::string_view bytes);
-
-// Lower case. from_hex: empty when `text` is not hex.
-std::string to_hex(std::string_view bytes);
-std::optional<std::string> from_hex(std::string_view text);
 
 }  // namespace duelease::tools

@@ -64,6 +64,9 @@ class Engine {
   // the destructor runs; close() may be called while they are.
   ~Engine();
   void close();
+  // The same without waiting: `done` runs once all is closed, on a thread of the engine, and must not destroy
+  // the engine there.
+  void close(std::function<void()> done);
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

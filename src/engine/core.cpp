@@ -158,12 +158,9 @@ Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, c
   record.error = "the record of this order was lost: the store was damaged";
   group_.erase(Family::leases, store::order_key(queue.name, id));  // One that does not decode may lie there.
   end(queue, id, record);
-  if (queue.leases_missing > 0) {
-    --queue.leases_missing;  // compare_lease_counts() has taken it out of PROCESSING already.
-    moved(queue, std::nullopt, State::aborted);
-  } else {
-    moved(queue, State::wait, State::aborted);
-  }
+  const bool was_leased = queue.leases_missing > 0;
+  if (was_leased) --queue.leases_missing;
+  moved(queue, was_leased ? State::processing : State::wait, State::aborted);
   return out;
 }
 

@@ -140,10 +140,13 @@ class Core {
   Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, std::size_t& bytes_left);
   Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
                        std::size_t& bytes_left, std::vector<DueEntry>& out);
+  Result<bool> has_due(QueueState& queue, Time now);
   Result<> refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count);
   Claimed lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now);
   void serve_all(Now now);
-  void serve(std::string_view queue, Now now);
+  void serve(const std::vector<std::string>& queues, Now now);
+  bool serve_waiter(std::uint64_t number, Now now);
+  void answer_repeats(const ClaimRequest& request, const std::vector<Claimed>& orders);
   void answer_waiter(std::uint64_t number, Answered reply);
   void end_waits(Now now);
 
@@ -179,7 +182,7 @@ class Core {
   store::Group group_;
   std::uint64_t sequence_ = 0;
   bool sequence_changed_ = false;  // In the open group.
-  Monotonic last_monotonic_{};
+  Monotonic last_monotonic_ = Monotonic::min();
   std::map<std::string, QueueState, std::less<>> queues_;
   std::vector<QueueState*> counts_changed_;  // In the open group.
   std::size_t scrubs_ = 0;  // Queues with a scrub_from.
@@ -189,6 +192,8 @@ class Core {
   std::uint64_t last_waiter_ = 0;
   std::map<std::uint64_t, Waiter> waiters_;
   std::map<std::string, std::set<std::uint64_t>, std::less<>> waiting_for_;
+  // Those that named a request, by worker and request: the same claim may wait twice.
+  std::map<std::pair<std::string, std::string>, std::set<std::uint64_t>> waiting_as_;
   std::map<std::uint64_t, std::uint64_t> waiter_of_ticket_;
   std::set<std::pair<Monotonic, std::uint64_t>> wait_ends_;
   std::vector<Served> served_;

@@ -32,13 +32,15 @@ Time add(Time time, Duration duration) { return std::min(time + duration, Time{D
 }  // namespace
 
 std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& command) {
-  Result<std::optional<std::vector<Claimed>>> again = repeat_claim(request, command.now);
-  if (!again) return Unexpected{again.error()};
-  if (*again) return Reply{std::move(**again)};
-  for (const std::string& queue : request.queues) serve(queue, command.now);  // Older claims first.
-
+  for (const bool served : {false, true}) {
+    if (served) serve(request.queues, command.now);  // Older claims first; this one again may be among them.
+    Result<std::optional<std::vector<Claimed>>> again = repeat_claim(request, command.now);
+    if (!again) return Unexpected{again.error()};
+    if (*again) return Reply{std::move(**again)};
+  }
   Result<std::vector<Claimed>> orders = hand_out(request, command.now);
   if (!orders) return Unexpected{orders.error()};
+  if (!orders->empty()) answer_repeats(request, *orders);
   if (!orders->empty() || request.wait == Duration{0}) return Reply{std::move(*orders)};
   if (waiters_.size() >= options_.claims_waiting_max) {
     return fail(Code::overloaded, std::to_string(waiters_.size()) + " claims are waiting already, which is the limit");
@@ -46,6 +48,7 @@ std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& comm
   const std::uint64_t number = ++last_waiter_;
   const Monotonic deadline = command.now.monotonic + request.wait;
   for (const std::string& queue : request.queues) waiting_for_[queue].insert(number);
+  if (!request.request.empty()) waiting_as_[{request.worker, request.request}].insert(number);
   wait_ends_.emplace(deadline, number);
   waiter_of_ticket_.emplace(command.ticket, number);
   waiters_.emplace(number, Waiter{command.ticket, std::move(request), deadline});
@@ -53,7 +56,7 @@ std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& comm
 }
 
 Core::Answered Core::on(PopRequest request, const Command& command) {
-  serve(request.queue, command.now);
+  serve({request.queue}, command.now);
   std::vector<Claimed> out;
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr || queue->settings().paused) return Reply{std::move(out)};
@@ -178,6 +181,18 @@ Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, s
   return {};
 }
 
+// Whether something is due. The heads may take for due what was cancelled; who is served must not hang on
+// that, for it differs between two cores on the same store.
+Result<bool> Core::has_due(QueueState& queue, Time now) {
+  for (const auto& [priority, head] : queue.heads) {
+    while (!head.empty() && head.earliest_due() <= now) {
+      if (!head.known().empty()) return true;
+      if (Result<> read = refill(queue, priority, now, 1); !read) return Unexpected{read.error()};
+    }
+  }
+  return false;
+}
+
 // Reads the next stretch of due orders from the store into the head. What does not decode is passed over,
 // so that it does not hold up those behind it; check() goes on naming it.
 Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count) {
@@ -232,37 +247,48 @@ void Core::serve_all(Now now) {
     const std::optional<Time> due = queue != nullptr ? queue->earliest_due() : std::nullopt;
     if (due && *due <= now.wall) names.push_back(name);
   }
-  for (const std::string& name : names) serve(name, now);
+  serve(names, now);
 }
 
-// Gives what is due to the claims that wait for it, the oldest first.
-void Core::serve(std::string_view name, Now now) {
-  QueueState* queue = find_queue(name);
-  if (queue == nullptr || queue->settings().paused) return;
-  for (;;) {
+// Gives what is due in these queues to the claims that wait for it, the oldest first: a claim that waits for
+// several queues takes from all of them, so each turn goes to the oldest of all, not to the oldest of a queue.
+void Core::serve(const std::vector<std::string>& queues, Now now) {
+  std::set<std::pair<std::uint64_t, std::string_view>> turns;  // The oldest waiter of each queue.
+  const auto note = [&](std::string_view name) {
+    QueueState* queue = find_queue(name);
     const auto waiting = waiting_for_.find(name);
-    if (waiting == waiting_for_.end()) return;
-    const std::optional<Time> due = queue->earliest_due();
-    if (!due || *due > now.wall) return;
-    const std::uint64_t number = *waiting->second.begin();
-    const ClaimRequest& request = waiters_.at(number).request;
-    Result<std::optional<std::vector<Claimed>>> again = repeat_claim(request, now);
-    if (!again) {
-      answer_waiter(number, Unexpected{again.error()});
-      continue;
-    }
-    if (*again) {
-      answer_waiter(number, Reply{std::move(**again)});
-      continue;
-    }
-    Result<std::vector<Claimed>> orders = hand_out(request, now);
-    if (!orders) {
-      answer_waiter(number, Unexpected{orders.error()});
-      continue;
-    }
-    if (orders->empty()) return;  // The head was not exact, and is now.
-    answer_waiter(number, Reply{std::move(*orders)});
+    if (queue == nullptr || queue->settings().paused || waiting == waiting_for_.end()) return;
+    const Result<bool> due = has_due(*queue, now.wall);
+    if (!due || *due) turns.emplace(*waiting->second.begin(), name);  // It will meet the error itself.
+  };
+  for (const std::string& name : queues) note(name);
+  while (!turns.empty()) {
+    const auto [number, name] = turns.extract(turns.begin()).value();
+    // Gone: answered at the turn of another of its queues. Given nothing: its entries cannot be read.
+    if (!waiters_.contains(number) || serve_waiter(number, now)) note(name);
   }
+}
+
+// Whether it was answered.
+bool Core::serve_waiter(std::uint64_t number, Now now) {
+  const ClaimRequest request = waiters_.at(number).request;
+  Result<std::vector<Claimed>> orders = hand_out(request, now);
+  if (!orders) {
+    answer_waiter(number, Unexpected{orders.error()});
+    return true;
+  }
+  if (orders->empty()) return false;
+  answer_repeats(request, *orders);
+  if (request.request.empty()) answer_waiter(number, Reply{std::move(*orders)});
+  return true;
+}
+
+// The orders are out under this request: whoever waits with the same one, gets the same.
+void Core::answer_repeats(const ClaimRequest& request, const std::vector<Claimed>& orders) {
+  if (request.request.empty()) return;
+  const auto found = waiting_as_.find({request.worker, request.request});
+  if (found == waiting_as_.end()) return;
+  for (const std::uint64_t number : std::set<std::uint64_t>(found->second)) answer_waiter(number, Reply{orders});
 }
 
 void Core::answer_waiter(std::uint64_t number, Answered reply) {
@@ -273,6 +299,11 @@ void Core::answer_waiter(std::uint64_t number, Answered reply) {
     if (waiting == waiting_for_.end()) continue;  // Named twice.
     waiting->second.erase(number);
     if (waiting->second.empty()) waiting_for_.erase(waiting);
+  }
+  if (!waiter.request.request.empty()) {
+    const auto same = waiting_as_.find({waiter.request.worker, waiter.request.request});
+    same->second.erase(number);
+    if (same->second.empty()) waiting_as_.erase(same);
   }
   wait_ends_.erase({waiter.deadline, number});
   waiter_of_ticket_.erase(waiter.ticket);

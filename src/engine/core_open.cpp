@@ -134,14 +134,16 @@ void Core::compare_lease_counts() {
   for (auto& [name, queue] : queues_) {
     const std::uint64_t leases = held[name];
     if (queue.counts.processing == leases) continue;
+    note_damage("count of PROCESSING orders and leases differ", name, "?");
     if (queue.counts.processing > leases) {
+      // The count stays as it is until the orders are found: after a crash they are looked for again.
       queue.leases_missing = queue.counts.processing - leases;
       queue.scrub_from = store::queue_prefix(name);
       ++scrubs_;
+    } else {
+      queue.counts.processing = leases;
+      moved(queue, std::nullopt, std::nullopt);
     }
-    note_damage("count of PROCESSING orders and leases differ", name, "?");
-    queue.counts.processing = leases;
-    moved(queue, std::nullopt, std::nullopt);
   }
 }
 
@@ -161,7 +163,10 @@ void Core::scrub(QueueState& queue, Now now) {
   if (cursor->valid() && queue.leases_missing > 0) return;
   queue.scrub_from.reset();
   --scrubs_;
+  if (queue.leases_missing == 0) return;
+  queue.counts.processing -= std::min(queue.counts.processing, queue.leases_missing);  // There are no more.
   queue.leases_missing = 0;
+  moved(queue, std::nullopt, std::nullopt);
 }
 
 }  // namespace duelease::engine

@@ -63,10 +63,15 @@ Core::Answered Core::on(ScheduleRequest request, const Command& command) {
     if (!blocker) return Unexpected{blocker.error()};
     if (*blocker) return Reply{**blocker};
   }
+  if (located->where == Located::Where::ended && model::state_blocks(located->state())) {
+    // A SUCCESS past its retention: as if the sweep had come by already, which leaves no history.
+    if (Result<> purged = purge_order(*queue, request.id, located->record); !purged) return Unexpected{purged.error()};
+    *located = Located{};
+  }
   return start_generation(*queue, std::move(request), *located, now);
 }
 
-// FAILED, ABORTED, a SUCCESS past its retention, or nothing was there before.
+// FAILED, ABORTED or nothing was there before.
 Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now) {
   model::Record record = model::schedule(request, queue.settings(), now);
   record.sequence = next_sequence();
@@ -76,9 +81,6 @@ Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request
     record.generation = old.generation + 1;
     // Tokens of the generations before are below this one's: the sequence only rises.
     group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence), store::encode_ended(old));
-    if (model::state_blocks(old.state) && old.key && old.key != record.key) {
-      group_.erase(Family::dedup, store::dedup_key(queue.name, *old.key));
-    }
   }
   if (record.key) group_.put(Family::dedup, store::dedup_key(queue.name, *record.key), request.id);
   enqueue(queue, request.id, record, false);

@@ -37,7 +37,7 @@ void Core::sweep_all(Now now) {
 
 std::optional<Monotonic> Core::next_sweep(const QueueState& queue) const {
   if (queue.counts.success == 0) return std::nullopt;
-  return queue.sweep_from ? Monotonic{} : queue.sweep_next;
+  return queue.sweep_from ? Monotonic::min() : queue.sweep_next;
 }
 
 void Core::sweep(QueueState& queue, Now now) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "duelease/asio.h"
 #include "engine/asio.h"
 #include "engine/core.h"
 #include "engine/engine_parts.h"
@@ -114,7 +115,8 @@ engine::CoreOptions core_options(const Options& options) {
 
 }  // namespace
 
-// Members are destroyed from the last to the first: the strand ends before what runs on it.
+// Members are destroyed from the last to the first: the writer goes before the thread and the context
+// that its strand and its timer belong to.
 struct Engine::Impl {
   Impl(Options options, std::unique_ptr<store::Store> opened_store, std::unique_ptr<engine::Core> opened_core,
        std::optional<boost::asio::any_io_executor> executor)
@@ -122,7 +124,20 @@ struct Engine::Impl {
     if (!executor) own_thread.emplace();
     writer.emplace(executor ? *executor : own_thread->executor(), *store, *core, options);
   }
-  ~Impl() { writer->close(); }
+  ~Impl() {
+    writer->close();
+    const std::lock_guard lock(closers_mutex);
+    for (std::thread& closer : closers) closer.join();
+  }
+
+  // Closing waits for the disk and for the strand, so it takes a thread.
+  void close(std::function<void()> done) {
+    const std::lock_guard lock(closers_mutex);
+    closers.emplace_back([this, done = std::move(done)] {
+      writer->close();
+      done();
+    });
+  }
 
   template <class T, class Request>
   Result<T> call(Request request) {
@@ -160,8 +175,12 @@ struct Engine::Impl {
   const std::shared_ptr<const Clock> clock;
   const std::unique_ptr<store::Store> store;
   const std::unique_ptr<engine::Core> core;
-  std::optional<engine::Writer> writer;
   std::optional<StrandThread> own_thread;
+  std::optional<engine::Writer> writer;
+
+  // Guarded by closers_mutex.
+  std::mutex closers_mutex;
+  std::vector<std::thread> closers;
 
   // Guarded by purge_mutex: where the next purge of a queue and state goes on.
   std::mutex purge_mutex;
@@ -184,7 +203,10 @@ Result<std::unique_ptr<Engine>> open_engine(std::unique_ptr<store::Store> store,
 
 }  // namespace engine
 
-Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& path, Options options) {
+namespace {
+
+Result<std::unique_ptr<Engine>> open_path(const std::filesystem::path& path, Options options,
+                                          std::optional<boost::asio::any_io_executor> executor) {
   if (Result<> valid = validate(options); !valid) return Unexpected{valid.error()};
   store::RocksOptions rocks;
   rocks.create_if_missing = options.create_if_missing;
@@ -192,7 +214,18 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& path, 
   rocks.block_cache_bytes = options.block_cache_bytes;
   Result<std::unique_ptr<store::Store>> store = store::open_rocks_store(path, rocks);
   if (!store) return Unexpected{store.error()};
-  return engine::open_engine(std::move(*store), std::move(options));
+  return engine::open_engine(std::move(*store), std::move(options), std::move(executor));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& path, Options options) {
+  return open_path(path, std::move(options), std::nullopt);
+}
+
+Result<std::unique_ptr<Engine>> open_on(boost::asio::any_io_executor executor, const std::filesystem::path& path,
+                                        Options options) {
+  return open_path(path, std::move(options), std::move(executor));
 }
 
 Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target, Token tokens_above) {
@@ -202,6 +235,7 @@ Result<> restore(const std::filesystem::path& backup, const std::filesystem::pat
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 void Engine::close() { impl_->writer->close(); }
+void Engine::close(std::function<void()> done) { impl_->close(std::move(done)); }
 
 // ---- Changes ------------------------------------------------------------------------------------
 

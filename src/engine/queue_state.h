@@ -27,7 +27,7 @@ struct QueueState {
   // Retention of successes: the sweep under way goes on from `sweep_from`; else the next begins then.
   std::optional<std::string> sweep_from;
   std::uint64_t sweep_rows = 0;
-  Monotonic sweep_next{};
+  Monotonic sweep_next = Monotonic::min();
 
   const QueueSettings& settings() const { return row.settings; }
 

@@ -11,6 +11,7 @@
 // Nothing outlives the loop: it ends when no claim, no job and no call to the source is open.
 #include "duelease/worker.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -157,7 +158,7 @@ struct Worker::Impl {
   bool can_claim(Steady::time_point now) const;
   void plan_releases(std::vector<Errand>& errands);
   void plan_extends(Steady::time_point now, std::vector<Errand>& errands);
-  void sleep(std::unique_lock<std::mutex>& lock);
+  void sleep(std::unique_lock<std::mutex>& lock, Steady::time_point now);
   bool is_over() const;
 
   // Errands and answers, on any thread without mutex_.
@@ -289,9 +290,10 @@ bool Worker::Impl::is_over() const { return ending_ && !claiming_ && jobs_.empty
 void Worker::Impl::run() {
   std::unique_lock lock(mutex_);
   while (!is_over()) {
-    const std::vector<Errand> errands = plan(Steady::now());
+    const Steady::time_point now = Steady::now();
+    const std::vector<Errand> errands = plan(now);
     if (errands.empty()) {
-      sleep(lock);
+      sleep(lock, now);
       continue;
     }
     lock.unlock();
@@ -363,12 +365,11 @@ void Worker::Impl::plan_extends(Steady::time_point now, std::vector<Errand>& err
   }
 }
 
-void Worker::Impl::sleep(std::unique_lock<std::mutex>& lock) {
+// Until something is to be planned. `now` is that of the plan: what came to pass since wakes at once.
+void Worker::Impl::sleep(std::unique_lock<std::mutex>& lock, Steady::time_point now) {
   std::optional<Steady::time_point> wake;
   if (!agenda_.empty()) wake = agenda_.begin()->first;
-  if (!ending_ && !claiming_ && claim_again_at_ > Steady::now()) {
-    wake = std::min(claim_again_at_, wake.value_or(claim_again_at_));
-  }
+  if (claim_again_at_ > now) wake = std::min(claim_again_at_, wake.value_or(claim_again_at_));
   if (wake) {
     loop_wanted_.wait_until(lock, *wake);
   } else {

@@ -185,7 +185,6 @@ std::vector<Writer::Item> Writer::take_items() {
     drain_parked_ = true;
     return {};
   }
-  cancelled_ = std::exchange(to_cancel_, {});
   std::vector<Item> items;
   std::size_t commands = 0;
   while (!inbox_.empty() && commands < options_.group_commands_max) {
@@ -194,6 +193,11 @@ std::vector<Writer::Item> Writer::take_items() {
     inbox_.pop_front();
   }
   inbox_commands_ -= commands;
+  // The claim that a cancel names may still be in the inbox, behind a full group: then the cancel waits too.
+  const auto applied = [this](std::uint64_t ticket) { return inbox_.empty() || ticket < inbox_.front().ticket; };
+  const auto later = std::partition(to_cancel_.begin(), to_cancel_.end(), applied);
+  cancelled_.assign(to_cancel_.begin(), later);
+  to_cancel_.erase(to_cancel_.begin(), later);
   return items;
 }
 
@@ -327,12 +331,14 @@ void Writer::sync_loop() {
     std::deque<Group> covered = std::exchange(pending_, {});
     syncing_ = covered.size();
     std::optional<Error> failed = failure_;
+    bool just_failed = false;
     lock.unlock();
 
     if (!failed) {
       if (Result<> synced = store_.sync(); !synced) {
         fail_with(synced.error());
         failed = failure();
+        just_failed = true;
       }
     }
     for (Group& group : covered) {
@@ -342,7 +348,8 @@ void Writer::sync_loop() {
 
     lock.lock();
     syncing_ = 0;
-    if (drain_parked_) {
+    // The claims that wait are to be told of a failure at once.
+    if (drain_parked_ || (just_failed && !drain_posted_ && !closed_)) {
       drain_parked_ = false;
       post_drain();
     }

@@ -6,13 +6,17 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
+#include <rocksdb/wal_filter.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +87,50 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& o
   }
   return out;
 }
+
+// ---- No holes in the log ------------------------------------------------------------------------
+//
+// Groups are written while the sync of those before them is still under way, so a power cut can meet
+// several that are not on disk, and the disk may have begun with any of them. Each may be lost, but never
+// one from before another that is kept: that would be half a history. A torn record ends RocksDB's replay,
+// but it does not see what is missing whole: a log file whose unsynced tail is gone while the next file is
+// there, or a block of zeros. Two things together make that impossible:
+//   1. Replay ends at a record that does not begin with the sequence number after the record before it.
+//   2. The first record of each log file is on disk before a second one follows, so that there always is
+//      one before; and with it all older files, see SyncWAL.
+
+class ContiguousLog final : public rocksdb::WalFilter {
+ public:
+  const char* Name() const override { return "duelease.ContiguousLog"; }
+
+  WalProcessingOption LogRecordFound(unsigned long long, const std::string&, const rocksdb::WriteBatch& batch,
+                                     rocksdb::WriteBatch*, bool*) override {
+    const std::uint64_t first = sequence_of(batch);
+    if (next_ != 0 && first != next_) return WalProcessingOption::kCorruptedRecord;
+    next_ = first + batch.Count();
+    return WalProcessingOption::kContinueProcessing;
+  }
+
+ private:
+  // A batch begins with its sequence number, 8 bytes, little-endian.
+  static std::uint64_t sequence_of(const rocksdb::WriteBatch& batch) {
+    std::uint64_t out = 0;
+    for (std::size_t i = 8; i > 0; --i) out = out << 8 | static_cast<unsigned char>(batch.Data()[i - 1]);
+    return out;
+  }
+
+  std::uint64_t next_ = 0;  // 0: no record yet.
+};
+
+// RocksDB begins a log file when it seals a memtable, which it does before the write that is to go there.
+class LogSwitches final : public rocksdb::EventListener {
+ public:
+  void OnMemTableSealed(const rocksdb::MemTableInfo&) override { switched_ = true; }
+  bool take() { return switched_.load(std::memory_order_relaxed) && switched_.exchange(false); }
+
+ private:
+  std::atomic<bool> switched_ = true;  // An open begins a file too.
+};
 
 rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::DBOptions out;
@@ -177,8 +225,13 @@ class RocksSnapshot final : public Reader {
 
 class RocksStore final : public Store {
  public:
-  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db, Handles families)
-      : env_(std::move(env)), db_(std::move(db)), families_(std::move(families)) {}
+  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<ContiguousLog> log_filter,
+             std::shared_ptr<LogSwitches> log_switches, std::unique_ptr<rocksdb::DB> db, Handles families)
+      : env_(std::move(env)),
+        log_filter_(std::move(log_filter)),
+        log_switches_(std::move(log_switches)),
+        db_(std::move(db)),
+        families_(std::move(families)) {}
 
   ~RocksStore() override {
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
@@ -205,6 +258,7 @@ class RocksStore final : public Store {
     }
     const rocksdb::Status status = db_->Write(rocksdb::WriteOptions{}, &batch_);
     if (!status.ok()) return to_error(status, "writing the store");
+    if (log_switches_->take()) return sync();
     return {};
   }
 
@@ -237,7 +291,11 @@ class RocksStore final : public Store {
  private:
   rocksdb::ColumnFamilyHandle* handle(Family family) const { return families_[static_cast<std::size_t>(family)]; }
 
-  const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's. Outlives db_.
+  // Used by db_, which must go first.
+  const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's.
+  const std::unique_ptr<ContiguousLog> log_filter_;
+  const std::shared_ptr<LogSwitches> log_switches_;
+
   const std::unique_ptr<rocksdb::DB> db_;
   const Handles families_;
   rocksdb::WriteBatch batch_;  // Reused: its memory is worth keeping.
@@ -400,6 +458,10 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
     if (Result<> r = make_folder(path); !r) return Unexpected{r.error()};
   }
 
+  auto log_filter = std::make_unique<ContiguousLog>();
+  const auto log_switches = std::make_shared<LogSwitches>();
+  db.wal_filter = log_filter.get();
+  db.listeners.push_back(log_switches);
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Handles handles;
   rocksdb::DB* raw = nullptr;
@@ -414,7 +476,8 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   raw->DestroyColumnFamilyHandle(handles.back());  // default
   handles.pop_back();
   DUELEASE_CHECK(handles.size() == family_count);
-  auto store = std::make_unique<RocksStore>(std::move(env), std::move(db_ptr), std::move(handles));
+  auto store = std::make_unique<RocksStore>(std::move(env), std::move(log_filter), log_switches, std::move(db_ptr),
+                                            std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   return std::unique_ptr<Store>(std::move(store));
 }

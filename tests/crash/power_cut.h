@@ -172,13 +172,15 @@ class PowerCuts {
 
   // Also goes on with the script after every `go_on_every`-th cut that was looked at.
   void check(PowerCut cut, const Wanted& wanted, std::uint64_t go_on_every) {
+    const std::uint64_t seed = cut.seed;
     SimulatedDisk disk;
     std::uint64_t looked_at = 0;
     for (std::uint64_t n = 0; n <= recording_.trace.size(); ++n) {
       if (wanted(n)) {
-        cut.seed = n;
+        cut.seed = seed + n;
         INFO("power cut after " << n << " of " << recording_.trace.size() << " operations, tail "
-                                << static_cast<int>(cut.tail) << ", names " << static_cast<int>(cut.names));
+                                << static_cast<int>(cut.tail) << ", names " << static_cast<int>(cut.names)
+                                << ", seed " << cut.seed);
         const Image image = disk.image_after(cut);
         const std::size_t k = check_image(image, n);
         if (++looked_at % go_on_every == 0) {

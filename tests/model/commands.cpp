@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -211,9 +211,10 @@ QueueSetRequest CommandSource::draw_settings() {
 
 PurgeRequest CommandSource::draw_purge() {
   PurgeRequest out{.queue = queue()};
-  out.state = random_.pick(std::vector<State>{State::success, State::failed, State::aborted});
-  out.older = random_.pick(std::vector<Duration>{0ms, 0ms, 1ms, 1s, 1h, Duration{limits::keep_ms_max}});
-  out.limit = random_.pick(std::vector<std::uint32_t>{1, 2, 5, 1000});
+  // Mostly successes, and at once: nothing else gets out of the way of new orders.
+  out.state = random_.pick(std::vector<State>{State::success, State::success, State::failed, State::aborted});
+  out.older = random_.pick(std::vector<Duration>{0ms, 0ms, 0ms, 1ms, 1s, 1h, Duration{limits::keep_ms_max}});
+  out.limit = random_.pick(std::vector<std::uint32_t>{1, 2, 5, 1000, 1000});
   return out;
 }
 
@@ -368,4 +369,4 @@ bool CommandSource::spoil_value(engine::Body& body) {
   return true;
 }
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -12,7 +12,7 @@
 #include "model/oracle.h"
 #include "model/random.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 // What a run is like. Drawn from its seed.
 struct Profile {
@@ -71,4 +71,4 @@ class CommandSource {
   std::vector<Token> tokens_;
 };
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -9,17 +9,20 @@
 #include "store/keys.h"
 #include "store/records.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 namespace {
 
 using store::Family;
 
-std::string named(const std::string& queue, const std::string& id) { return quoted(queue) + " / " + quoted(id); }
+std::string named(const std::string& queue, const std::string& id) { return shown(queue) + " / " + shown(id); }
 
+// Of a read that must not fail.
 template <class T>
-T good(Result<T> result, const std::string& what) {
-  require(result.has_value(), what + ": " + (result ? "" : result.error().message));
+T good(Result<T> result, std::string_view what, std::string_view queue = {}, std::string_view id = {}) {
+  require(result.has_value(), [&] {
+    return std::string(what) + " " + shown(queue) + " " + shown(id) + ": " + result.error().message;
+  });
   return std::move(result).value();
 }
 
@@ -35,16 +38,16 @@ struct Row {
 };
 using Rows = std::map<std::string, Row>;
 
-std::string describe(const Row& row) {
+std::string row_text(const Row& row) {
   if (row.place) {
     return "alive, priority " + std::to_string(row.place->priority) + ", due " +
            std::to_string(row.place->due.time_since_epoch().count());
   }
-  if (!row.record) return quoted(row.text);
+  if (!row.record) return shown(row.text);
   std::string out = describe(*row.record);
   if (row.length != Duration{0}) {
     out += " expires " + std::to_string(row.expires_at.time_since_epoch().count()) + " length " +
-           std::to_string(row.length.count()) + " request " + quoted(row.text);
+           std::to_string(row.length.count()) + " request " + shown(row.text);
   }
   return out;
 }
@@ -55,16 +58,16 @@ void compare_family(const store::MemoryStore& store, Family family, const Rows& 
   const store::MemoryStore::Table& actual = store.table(family);
   for (const auto& [key, value] : actual) {
     const auto wanted = expected.find(key);
-    require(wanted != expected.end(), [&] { return "family " + name + " has a row too many: " + quoted(key); });
+    require(wanted != expected.end(), [&] { return "family " + name + " has a row too many: " + shown(key); });
     const Row found = decode(value);
     require(found == wanted->second, [&] {
-      return "family " + name + ", row " + quoted(key) + "\n  is     " + describe(found) + "\n  not    " +
-             describe(wanted->second);
+      return "family " + name + ", row " + shown(key) + "\n  is     " + row_text(found) + "\n  not    " +
+             row_text(wanted->second);
     });
   }
   for (const auto& [key, row] : expected) {
     require(actual.contains(key),
-            [&] { return "family " + name + " lacks the row " + quoted(key) + ": " + describe(row); });
+            [&] { return "family " + name + " lacks the row " + shown(key) + ": " + row_text(row); });
   }
 }
 
@@ -114,7 +117,7 @@ void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
     const auto counts = store.table(Family::meta).find(store::counts_key(name));
     const Counts stored = counts == store.table(Family::meta).end()
                               ? Counts{}
-                              : good(store::decode_counts(counts->second), "counts of " + name);
+                              : good(store::decode_counts(counts->second), "counts of queue", name);
     require(stored == queue.counts(), "queue " + name + " counts " + describe(stored) + "\n  not    " + describe(queue.counts()));
   }
   const std::uint64_t sequence = good(engine::read_sequence(store), "the last sequence");
@@ -147,31 +150,32 @@ namespace {
 
 void compare_order(const store::MemoryStore& store, const std::string& queue, const std::string& id,
                    const OracleOrder& expected) {
-  const std::optional<Order> read = good(engine::read_order(store, queue, id), "order " + named(queue, id));
-  require(read.has_value(), "order " + named(queue, id) + " is not found");
+  const std::optional<Order> read = good(engine::read_order(store, queue, id), "order", queue, id);
+  require(read.has_value(), [&] { return "order " + named(queue, id) + " is not found"; });
   const model::Record& r = expected.record;
-  const std::optional<Time> expires_at =
-      r.state == State::processing ? std::optional(expected.expires_at) : std::nullopt;
+  const bool is_same_lease = r.state == State::processing ? read->lease_expires_at == expected.expires_at
+                                                           : !read->lease_expires_at;
   const bool is_same = read->queue == queue && read->id == id && read->state == r.state && read->due == r.due &&
                        read->priority == r.priority && read->tries == r.tries && read->attempt == r.attempt &&
                        read->tries_used == r.tries_used && read->failures == r.failures && read->key == r.key &&
                        read->run == r.run && read->token == r.token && read->sequence == r.sequence &&
-                       read->worker == r.worker && read->lease_expires_at == expires_at &&
+                       read->worker == r.worker && is_same_lease &&
                        read->created_at == r.created_at && read->updated_at == r.updated_at &&
                        read->error == r.error && read->result == r.result && read->payload == r.payload;
-  require(is_same, "order " + named(queue, id) + " is read other than " + describe(r));
+  require(is_same, [&] { return "order " + named(queue, id) + " is read other than " + describe(r); });
 }
 
 // What WHY must name, see PROTOCOL: the words that a person looks for.
 void compare_why(const store::MemoryStore& store, const std::string& queue, const std::string& id, Time now) {
-  const std::string text = good(engine::read_why(store, queue, id, now), "why " + named(queue, id));
-  require(!text.empty() && text.find('\n') == std::string::npos, "why " + named(queue, id) + " is not one line: " + text);
+  const std::string text = good(engine::read_why(store, queue, id, now), "why", queue, id);
+  require(!text.empty() && text.find('\n') == std::string::npos,
+          [&] { return "why " + named(queue, id) + " is not one line: " + text; });
 }
 
 std::vector<std::string> read_pages(const store::MemoryStore& store, ListRequest request) {
   std::vector<std::string> out;
   do {
-    const Page page = good(engine::read_list(store, request), "a list of queue " + request.queue);
+    const Page page = good(engine::read_list(store, request), "a list of queue", request.queue);
     require(page.ids.size() <= request.limit, "a page of queue " + request.queue + " is above its limit");
     require(!page.ids.empty() || page.next.empty(), "an empty page of queue " + request.queue + " has a next one");
     out.insert(out.end(), page.ids.begin(), page.ids.end());
@@ -200,7 +204,7 @@ void compare_list(const store::MemoryStore& store, const std::string& name, cons
 }
 
 void compare_stats(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue, Time now) {
-  const Stats stats = good(engine::read_stats(store, name, now), "stats of queue " + name);
+  const Stats stats = good(engine::read_stats(store, name, now), "stats of queue", name);
   Stats expected;
   expected.counts = queue.counts();
   expected.leases = expected.counts.processing;
@@ -223,7 +227,7 @@ void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
   std::vector<std::string> names;
   for (const auto& [name, queue] : oracle.queues()) {
     names.push_back(name);
-    const QueueSettings settings = good(engine::read_settings(store, name), "settings of queue " + name);
+    const QueueSettings settings = good(engine::read_settings(store, name), "settings of queue", name);
     require(settings == queue.settings, "queue " + name + " has " + describe(settings) + "\n  not    " + describe(queue.settings));
   }
   require(good(engine::read_queues(store), "the queues") == names, "the names of the queues differ");
@@ -257,7 +261,7 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
 
 void require_sound(const store::MemoryStore& store, const Oracle& oracle) {
   const auto check = [&](const std::string& queue, std::size_t orders) {
-    const CheckReport report = good(engine::check_store(store, queue), "check of queue '" + queue + "'");
+    const CheckReport report = good(engine::check_store(store, queue), "check of queue", queue);
     for (const Violation& v : report.invariants) {
       require(v.count == 0, "check of queue '" + queue + "': " + v.invariant + " is broken " + std::to_string(v.count) +
                                 " times: " + v.example);
@@ -294,4 +298,4 @@ void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const 
                                  std::to_string(expected.size()) + ", or others");
 }
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -9,7 +9,7 @@
 #include "model/random.h"
 #include "store/memory_store.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 // The engine and the oracle differ.
 struct Mismatch : std::runtime_error {
@@ -38,4 +38,4 @@ void require_sound(const store::MemoryStore& store, const Oracle& oracle);
 // A search for what a purge may remove: all of it, in order, whatever the size of the pages.
 void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request, Time now);
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <type_traits>
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 namespace {
 
@@ -12,7 +12,7 @@ std::string number(std::uint64_t value) { return std::to_string(value); }
 std::string show(Time time) { return number(std::int64_t{time.time_since_epoch().count()}); }
 std::string show(Duration duration) { return number(std::int64_t{duration.count()}) + "ms"; }
 std::string show(Token token) { return number(static_cast<std::uint64_t>(token)); }
-std::string show(const std::string& text) { return quoted(text); }
+std::string show(const std::string& text) { return shown(text); }
 std::string show(bool value) { return value ? "true" : "false"; }
 std::string show(std::uint32_t value) { return std::to_string(value); }
 
@@ -34,7 +34,7 @@ class Line {
     if (!writes.empty()) text_ += " app";
     for (const AppWrite& write : writes) {
       if (text_.size() > 400) return *this;
-      text_.append(" ").append(quoted(write.key)).append(write.value ? "=" + quoted(*write.value) : " deleted");
+      text_.append(" ").append(shown(write.key)).append(write.value ? "=" + shown(*write.value) : " deleted");
     }
     return *this;
   }
@@ -44,7 +44,7 @@ class Line {
   }
   Line& list(std::string_view name, const std::vector<std::string>& values) {
     text_.append(" ").append(name).append("=");
-    for (std::size_t i = 0; i < values.size() && i < 20; ++i) text_ += quoted(values[i]);
+    for (std::size_t i = 0; i < values.size() && i < 20; ++i) text_ += shown(values[i]);
     if (values.size() > 20) text_ += "... " + number(std::uint64_t{values.size()});
     return *this;
   }
@@ -104,7 +104,7 @@ Line line(const engine::PurgeBatch& r) {
 
 }  // namespace
 
-std::string quoted(std::string_view bytes) {
+std::string shown(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   constexpr std::size_t shown_max = 24;
   std::string out = "\"";
@@ -146,7 +146,7 @@ std::string describe(const Claimed& c) {
   Line out("[");
   out.add("queue", c.queue).add("id", c.id).add("token", c.token).add("attempt", c.attempt);
   out.add("expires", c.lease_expires_at).add("due", c.due).add("payload", c.payload).add("key", c.key);
-  return out.add("run", c.run).text() + "]";
+  return out.add("run", c.run).add("lease", c.lease).text() + "]";
 }
 
 std::string describe(const QueueSettings& s) {
@@ -163,7 +163,7 @@ std::string describe(const Counts& c) {
 }
 
 std::string describe(const Result<engine::Reply>& reply) {
-  if (!reply) return "error " + std::string(code_name(reply.error().code)) + " " + quoted(reply.error().message);
+  if (!reply) return "error " + std::string(code_name(reply.error().code)) + " " + shown(reply.error().message);
   return std::visit(
       [](const auto& value) -> std::string {
         using Value = std::decay_t<decltype(value)>;
@@ -206,7 +206,7 @@ bool same_value(const std::vector<Claimed>& a, const std::vector<Claimed>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Claimed& x, const Claimed& y) {
     return x.queue == y.queue && x.id == y.id && x.token == y.token && x.attempt == y.attempt &&
            x.lease_expires_at == y.lease_expires_at && x.due == y.due && x.payload == y.payload && x.key == y.key &&
-           x.run == y.run;
+           x.run == y.run && x.lease == y.lease;
   });
 }
 
@@ -224,4 +224,4 @@ bool same(const Result<engine::Reply>& expected, const Result<engine::Reply>& ac
       *expected);
 }
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -8,10 +8,10 @@
 #include "engine/command.h"
 #include "engine/core.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 // In quotes, with the bytes that are not text as \xHH; a long one is cut, with its size.
-std::string quoted(std::string_view bytes);
+std::string shown(std::string_view bytes);
 std::string describe(Now now);
 std::string describe(const engine::Body& body);
 std::string describe(const model::Record& record);
@@ -26,4 +26,4 @@ std::string describe(const engine::Served& served);
 // for that outcome. The text of an error is not compared.
 bool same(const Result<engine::Reply>& expected, const Result<engine::Reply>& actual);
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

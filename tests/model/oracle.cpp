@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "model/rules.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 namespace {
 
@@ -16,7 +16,8 @@ Result<engine::Reply> answer_of(Outcome outcome, State state = State::wait, Time
   return engine::Reply{Answer{outcome, state, std::move(blocker), at}};
 }
 
-Claimed claimed_of(const std::string& queue, const std::string& id, const model::Record& record, Time expires_at) {
+Claimed claimed_of(const std::string& queue, const std::string& id, const model::Record& record, Time expires_at,
+                   Duration lease) {
   return {.queue = queue,
           .id = id,
           .token = record.token,
@@ -25,16 +26,20 @@ Claimed claimed_of(const std::string& queue, const std::string& id, const model:
           .due = record.due,
           .payload = record.payload,
           .key = record.key,
-          .run = record.run};
+          .run = record.run,
+          .lease = lease};
 }
+
+// No time in an answer or in the store lies beyond the calendar.
+Time later(Time from, Duration by) { return std::min(from + by, Time{Duration{limits::time_ms_max}}); }
 
 bool is_blocking(State state) { return state == State::wait || state == State::processing || state == State::success; }
 
 // Base * 2^(n-1), at most the cap, give or take the jitter: the number drawn is the engine's, the bounds are
 // worked out here.
-Time retry_time(std::uint32_t failures, const QueueSettings& settings, Time now, std::uint64_t seed) {
-  const Time drawn = model::retry_time(failures, settings, now, seed);
-  const double exact = std::min(static_cast<double>(settings.backoff_base.count()) * std::exp2(failures - 1.0),
+Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed) {
+  const Time drawn = model::retry_time(tries, settings, now, seed);
+  const double exact = std::min(static_cast<double>(settings.backoff_base.count()) * std::exp2(tries - 1.0),
                                 static_cast<double>(settings.backoff_cap.count()));
   const double reach = exact * settings.backoff_jitter_percent / 100;
   const auto delay = static_cast<double>((drawn - now).count());
@@ -81,7 +86,6 @@ void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
   if (!order) return;
   if (order->record.state == State::wait) {
     queue.lines[order->record.priority].emplace(order->record.due, id);
-    has_more_to_hand_out_ = true;
   }
   if (order->record.state == State::processing) {
     leases_.emplace(std::pair{order->deadline, order->record.token}, name);
@@ -142,11 +146,7 @@ std::optional<Oracle::Answered> Oracle::apply(const engine::Command& command) {
   seed_ = command.seed;
   ticket_ = command.ticket;
   if (const std::optional<Code> code = refusal(command.body)) return fail(*code, "");
-  has_more_to_hand_out_ = false;
-  std::optional<Answered> reply =
-      std::visit([&](const auto& request) -> std::optional<Answered> { return on(request); }, command.body);
-  if (has_more_to_hand_out_) serve();
-  return reply;
+  return std::visit([&](const auto& request) -> std::optional<Answered> { return on(request); }, command.body);
 }
 
 std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue, const std::optional<std::string>& key,
@@ -160,12 +160,14 @@ std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue, const s
 Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   const auto known = queues_.find(request.queue);
   const QueueSettings settings = known == queues_.end() ? QueueSettings{} : known->second.settings;
-  if (request.payload && request.payload->size() > settings.payload_bytes_max) return fail(Code::too_large, "");
   if (request.run) return fail(Code::not_found, "");  // The model of runs comes here.
+  if (request.payload && request.payload->size() > settings.payload_bytes_max) return fail(Code::too_large, "");
 
   const Name name{request.queue, request.id};
   const OracleOrder* before = find(request.queue, request.id);
   if (before && before->record.state == State::wait && request.upsert) {
+    // An order keeps its key while it waits.
+    if (request.key && request.key != before->record.key) return fail(Code::invalid, "");
     OracleOrder order = *before;
     order.record.due = request.due;
     if (request.payload) order.record.payload = *request.payload;
@@ -265,7 +267,6 @@ Oracle::Answered Oracle::on(const QueueSetRequest& request) {
   if (request.payload_bytes_max) settings.payload_bytes_max = *request.payload_bytes_max;
   if (request.keep_success) settings.keep_success = *request.keep_success;
   if (request.paused) settings.paused = *request.paused;
-  has_more_to_hand_out_ = !settings.paused;
   return engine::Reply{settings};
 }
 
@@ -311,10 +312,10 @@ std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
       stamp(order.record);
       order.record.token = Token{sequence_};
       order.length = request.lease.value_or(queues_.at(queue).settings.lease);
-      order.expires_at = now_.wall + order.length;
+      order.expires_at = later(now_.wall, order.length);
       order.deadline = now_.monotonic + order.length;
       order.request = request.request;
-      out.push_back(claimed_of(queue, name.second, order.record, order.expires_at));
+      out.push_back(claimed_of(queue, name.second, order.record, order.expires_at, order.length));
       set(name, std::move(order));
     }
   }
@@ -328,18 +329,23 @@ std::vector<Claimed> Oracle::still_held(const ClaimRequest& request) const {
   for (const auto& [place, name] : leases_) {
     const OracleOrder& order = *find(name.first, name.second);
     if (order.record.worker != request.worker || order.request != request.request) continue;
-    const Time expires_at = now_.wall + (order.deadline - now_.monotonic);
-    out.push_back(claimed_of(name.first, name.second, order.record, expires_at));
+    const Duration left = order.deadline - now_.monotonic;
+    out.push_back(claimed_of(name.first, name.second, order.record, later(now_.wall, left), std::max(left, Duration{0})));
   }
   std::ranges::sort(out, {}, &Claimed::token);
   return out;
 }
 
+// Older claims come first; and one of them may be this very one, whose reply got lost.
 std::optional<Oracle::Answered> Oracle::on(const ClaimRequest& request) {
   std::vector<Claimed> claimed = still_held(request);
   if (claimed.empty()) {
-    serve();  // Whoever waits already comes first.
+    serve(&request.queues);
+    claimed = still_held(request);
+  }
+  if (claimed.empty()) {
     claimed = hand_out(request);
+    if (!claimed.empty()) answer_same(request, claimed);
   }
   if (!claimed.empty() || request.wait == Duration{0}) return engine::Reply{std::move(claimed)};
   if (waiters_.size() >= options_.claims_waiting_max) return fail(Code::overloaded, "");
@@ -348,7 +354,8 @@ std::optional<Oracle::Answered> Oracle::on(const ClaimRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const PopRequest& request) {
-  serve();
+  const std::vector<std::string> queues = {request.queue};
+  serve(&queues);
   std::vector<Claimed> out;
   const std::size_t count = options_.claim_reply_bytes_max <= 1 ? 1 : request.count;
   for (const Name& name : next_due(request.queue, count)) {
@@ -359,7 +366,8 @@ Oracle::Answered Oracle::on(const PopRequest& request) {
     order.record.worker.clear();
     stamp(order.record);
     order.record.token = Token{sequence_};
-    out.push_back(claimed_of(request.queue, name.second, order.record, {}));
+    // Its lease ends as it begins.
+    out.push_back(claimed_of(request.queue, name.second, order.record, now_.wall, Duration{0}));
     set(name, std::move(order));
   }
   return engine::Reply{std::move(out)};
@@ -370,13 +378,36 @@ void Oracle::answer(std::uint64_t number, Answered reply) {
   waiters_.erase(number);
 }
 
-// Oldest first, over all queues.
-void Oracle::serve() {
+// Whoever waits with the same request gets the same orders.
+void Oracle::answer_same(const ClaimRequest& request, const std::vector<Claimed>& orders) {
+  if (request.request.empty()) return;
   for (auto next = waiters_.begin(); next != waiters_.end();) {
     const auto [number, waiter] = *next++;
-    std::vector<Claimed> claimed = still_held(waiter.request);
-    if (claimed.empty()) claimed = hand_out(waiter.request);
-    if (!claimed.empty()) answer(number, engine::Reply{std::move(claimed)});
+    const bool is_same = waiter.request.worker == request.worker && waiter.request.request == request.request;
+    if (is_same) answer(number, engine::Reply{orders});
+  }
+}
+
+// The oldest waiting claim first, over all queues. Given queues: those only that have something due in one
+// of these.
+void Oracle::serve(const std::vector<std::string>* queues) {
+  const auto concerns = [&](const Waiter& waiter) {
+    return !queues || std::ranges::any_of(*queues, [&](const std::string& queue) {
+      return std::ranges::count(waiter.request.queues, queue) > 0 && !next_due(queue, 1).empty();
+    });
+  };
+  for (auto next = waiters_.begin(); next != waiters_.end();) {
+    const auto [number, waiter] = *next;
+    if (!concerns(waiter)) {
+      ++next;
+      continue;
+    }
+    const std::vector<Claimed> claimed = hand_out(waiter.request);
+    if (!claimed.empty()) {
+      answer_same(waiter.request, claimed);
+      if (waiter.request.request.empty()) answer(number, engine::Reply{claimed});
+    }
+    next = waiters_.upper_bound(number);
   }
 }
 
@@ -432,7 +463,7 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   record.state = is_over ? State::failed : State::wait;
   if (!is_over) {
     record.due = request.retry_at ? *request.retry_at
-                                  : retry_time(record.failures, queues_.at(request.queue).settings, now_.wall, seed_);
+                                  : retry_time(record.tries_used, queues_.at(request.queue).settings, now_.wall, seed_);
   }
   stamp(record);
   const Time due = record.due;
@@ -460,11 +491,11 @@ Oracle::Answered Oracle::on(const ExtendRequest& request) {
   const Monotonic deadline = now_.monotonic + request.lease;
   if (deadline > order.deadline) {
     order.deadline = deadline;
-    order.length = request.lease;
-    order.expires_at = now_.wall + request.lease;
+    order.length = std::max(order.length, request.lease);  // The longest that it was ever given.
+    order.expires_at = later(now_.wall, request.lease);
     stamp(order.record);
   }
-  const Time at = now_.wall + (order.deadline - now_.monotonic);
+  const Time at = later(now_.wall, order.deadline - now_.monotonic);
   set({request.queue, request.id}, std::move(order));
   return answer_of(Outcome::extended, State::processing, at);
 }
@@ -474,6 +505,7 @@ void Oracle::lose_lease(const Name& name) {
   model::Record& record = order.record;
   const bool is_over = record.tries != 0 && record.tries_used >= record.tries;
   record.state = is_over ? State::failed : State::wait;
+  if (is_over) record.error = "the lease ran out and no tries are left";
   stamp(record);
   set(name, std::move(order));
 }
@@ -496,7 +528,7 @@ Oracle::Answered Oracle::on(const ReapRequest& request) { return engine::Reply{r
 void Oracle::tick(Now now) {
   now_ = {now.wall, std::max(now_.monotonic, now.monotonic)};
   if (options_.upkeep) reap(limits::reap_pass_max, nullptr);
-  serve();
+  serve(nullptr);
   for (auto next = waiters_.begin(); next != waiters_.end();) {
     const auto [number, waiter] = *next++;
     if (waiter.deadline <= now_.monotonic) answer(number, engine::Reply{std::vector<Claimed>{}});
@@ -538,4 +570,4 @@ std::optional<Monotonic> Oracle::next_event(Now now) const {
   return next;
 }
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -19,7 +19,7 @@
 #include "engine/core.h"
 #include "model/record.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 struct OracleOrder {
   model::Record record;
@@ -111,14 +111,14 @@ class Oracle {
   std::vector<Claimed> still_held(const ClaimRequest& request) const;
   void lose_lease(const Name& name);
   std::uint64_t reap(std::size_t limit, const std::string* queue);
-  void serve();
+  void serve(const std::vector<std::string>* queues);
+  void answer_same(const ClaimRequest& request, const std::vector<Claimed>& orders);
   void answer(std::uint64_t number, Answered reply);
 
   engine::CoreOptions options_;
   Now now_{};
   std::uint64_t seed_ = 0;
   std::uint64_t ticket_ = 0;
-  bool has_more_to_hand_out_ = false;  // The command put an order into a line, or opened a queue.
 
   std::map<std::string, OracleQueue> queues_;
   std::map<std::string, std::string> app_;
@@ -133,4 +133,4 @@ class Oracle {
 // What a request is refused for, before any rule is asked.
 std::optional<Code> refusal(const engine::Body& body);
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 class Random {
  public:
@@ -59,4 +59,4 @@ class Digest {
   std::uint64_t value_ = 0xcbf29ce484222325U;
 };
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "model/oracle.h"
 
-namespace duelease::test {
+namespace duelease::model_test {
 
 namespace {
 
@@ -92,4 +92,4 @@ std::optional<Code> refusal(const engine::Body& body) {
       body);
 }
 
-}  // namespace duelease::test
+}  // namespace duelease::model_test

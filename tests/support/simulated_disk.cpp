@@ -16,28 +16,31 @@ std::string folder_of(const std::string& name) { return fs::path(name).parent_pa
 
 std::size_t draw(std::mt19937_64& random, std::size_t max) { return static_cast<std::size_t>(random() % (max + 1)); }
 
-// A file whose length was stored before its last sectors were.
-void scramble(std::string& bytes, std::size_t from, std::size_t size, std::mt19937_64& random) {
+// Sectors from `from` on go to the disk in any order; those that did not get there show zeros, or what
+// was there before.
+void scramble(std::string& bytes, std::size_t from, std::mt19937_64& random) {
   constexpr std::size_t sector = 512;
-  bytes.resize(from);
-  while (bytes.size() < size) {
-    const std::size_t end = std::min(size, (bytes.size() / sector + 1) * sector);
-    const bool zeros = random() % 2 == 0;
-    while (bytes.size() < end) bytes.push_back(zeros ? '\0' : static_cast<char>(random() & 0xff));
+  while (from < bytes.size()) {
+    const std::size_t end = std::min(bytes.size(), (from / sector + 1) * sector);
+    const std::uint64_t fate = random() % 4;
+    for (; from < end; ++from) {
+      if (fate == 0) bytes[from] = '\0';
+      if (fate == 1) bytes[from] = static_cast<char>(random() & 0xff);
+    }
   }
 }
 
 std::string bytes_after(const std::string& bytes, std::size_t safe, PowerCut::Tail tail, std::mt19937_64& random) {
+  using Tail = PowerCut::Tail;
   const std::size_t unsafe = bytes.size() - safe;
-  switch (tail) {
-    case PowerCut::Tail::lost: return bytes.substr(0, safe);
-    case PowerCut::Tail::torn: return bytes.substr(0, safe + draw(random, unsafe));
-    case PowerCut::Tail::whole: return bytes;
-    case PowerCut::Tail::scrambled: break;
+  if (tail == Tail::mixed) {
+    constexpr Tail plain[] = {Tail::lost, Tail::torn, Tail::whole};
+    tail = plain[random() % std::size(plain)];
   }
-  std::string out = bytes;
-  const std::size_t written = draw(random, unsafe);
-  scramble(out, safe + written, safe + written + draw(random, unsafe - written), random);
+  if (tail == Tail::lost) return bytes.substr(0, safe);
+  if (tail == Tail::whole) return bytes;
+  std::string out = bytes.substr(0, safe + draw(random, unsafe));
+  if (tail == Tail::scrambled) scramble(out, safe, random);
   return out;
 }
 
@@ -123,7 +126,9 @@ Image SimulatedDisk::image_after(const PowerCut& cut) const {
   Image image;
   for (const auto& [name, number] : names) {
     const File& file = files_.at(number);
-    image.emplace(name, bytes_after(file.bytes, file.safe, cut.tail, random));
+    const bool torn_only = cut.tail == PowerCut::Tail::scrambled && name.starts_with("MANIFEST");
+    const PowerCut::Tail tail = torn_only ? PowerCut::Tail::torn : cut.tail;
+    image.emplace(name, bytes_after(file.bytes, file.safe, tail, random));
   }
   return image;
 }

@@ -39,8 +39,11 @@ struct PowerCut {
   enum class Tail : std::uint8_t {
     lost,       // nothing
     torn,       // a part, ending at any byte
-    scrambled,  // a part, then sectors that were not written: garbage or zeros
     whole,      // everything
+    mixed,      // of each file one of the above
+    scrambled,  // of each sector: its bytes, zeros, or garbage. Not of files named MANIFEST: RocksDB takes
+                // garbage at the end of one for damage and gives up. It writes them in pieces so small that
+                // no file system shows a length that it has not written; they are torn instead.
   };
   // Of names that came, went or changed since the last sync of their folder:
   enum class Names : std::uint8_t { kept, undone, mixed };

@@ -57,7 +57,6 @@ TEST_CASE("wrong words end with 2 and say what was wrong", "[cli]") {
   CHECK_THAT(wrong({"schedule", "q", std::string(256, 'x'), "--due", "0"}), Catch::Contains("255"));
   CHECK_THAT(wrong({"--durability", "maybe", "stats"}), Catch::Contains("sync, interval, none"));
   CHECK_THAT(wrong({"list", "q", "--state", "DONE"}), Catch::Contains("ABORTED"));
-  CHECK_THAT(wrong({"list", "q", "--after", "xyz"}), Catch::Contains("cursor"));
   CHECK_THAT(wrong({"purge", "q", "--state", "WAIT"}), Catch::Contains("FAILED"));
 }
 
@@ -200,7 +199,7 @@ TEST_CASE("any bytes are an id, and every output stays readable", "[cli]") {
   CHECK(std::count_if(orders.begin(), orders.end(), [](const json& o) {
           return o["id"] == json{{"base64", "YRtbMkr/Cg=="}};
         }) == 1);
-  CHECK(shop.run({"cancel", "order", odd}).out == "ABORTED order a\\x1b[2J\\xff\\n: ABORTED\n");
+  CHECK(shop.run({"cancel", "order", odd}).out == "ABORTED order a\\x1b[2J\\xff\\n\n");
 }
 
 TEST_CASE("a list comes in pages, WAIT in the order of claims", "[cli]") {
@@ -228,6 +227,7 @@ TEST_CASE("a list comes in pages, WAIT in the order of claims", "[cli]") {
   CHECK(all["orders"][0].contains("payload"));
   CHECK_THAT(shop.run({"list", "q", "--limit", "2"}).out, Catch::Contains("more: --after "));
   CHECK(shop.ask({"list", "q", "--state", "SUCCESS"}).json()["orders"].empty());
+  CHECK(shop.run({"list", "q", "--after", "xyz"}).exit == 2);
 }
 
 TEST_CASE("why says why, and 1 for an order that is not there", "[cli]") {

@@ -16,14 +16,6 @@ struct ListOptions {
   bool full = false;
 };
 
-// Cursors are bytes; on the command line they are hex.
-std::string read_cursor(const std::string& text, ListRequest& request) {
-  std::optional<std::string> bytes = from_hex(text);
-  if (!bytes) return "not a cursor that list has printed";
-  request.after = std::move(*bytes);
-  return {};
-}
-
 std::string read_state(const std::string& text, ListRequest& request) {
   request.state = state_named(text);
   return request.state ? "" : "one of WAIT, PROCESSING, SUCCESS, FAILED, ABORTED";
@@ -36,7 +28,7 @@ void print_orders(const Session& session, const ListOptions& options, const std:
     json["queue"] = options.request.queue;
     json["orders"] = Json::array();
     for (const Order& order : orders) json["orders"].push_back(order_json(order, options.full));
-    json["next"] = next.empty() ? Json() : Json(to_hex(next));
+    json["next"] = next.empty() ? Json() : json_bytes(next);
     print_json(json);
     return;
   }
@@ -51,7 +43,7 @@ void print_orders(const Session& session, const ListOptions& options, const std:
     table.add(std::move(row));
   }
   write_out(table.text());
-  if (!next.empty()) say("more: --after {}", to_hex(next));
+  if (!next.empty()) say("more: --after {}", printable(next));
 }
 
 Exit list(const Session& session, const ListOptions& options, Engine& engine) {
@@ -80,8 +72,7 @@ void declare_list(Arguments& root, const Session& session) {
   const auto state = [options](const std::string& text) { return read_state(text, options->request); };
   command.value("--state", state, "STATE", "only these: WAIT, PROCESSING, SUCCESS, FAILED, ABORTED");
   command.number("--limit", options->limit, 1, 10000, "at most so many, 100 by default");
-  const auto after = [options](const std::string& text) { return read_cursor(text, options->request); };
-  command.value("--after", after, "CURSOR", "go on behind the page that named this cursor");
+  command.text("--after", options->request.after, "CURSOR", "go on behind the page that named this cursor");
   command.flag("--full", options->full, "with payloads and results");
   command.run([options, &session] {
     return with_store(session, Missing::refuse,

@@ -1,0 +1,352 @@
+#include "model/world.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "engine/reads.h"
+#include "model/describe.h"
+#include "store/keys.h"
+
+namespace duelease::model_test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// Its first moment must not be all zeros: a monotonic clock starts anywhere.
+constexpr Monotonic boot{Duration{123'456'789}};
+
+}  // namespace
+
+World::World(std::uint64_t seed, Mode mode)
+    : mode_(mode),
+      random_(seed),
+      grouping_(random_.next()),
+      profile_(draw_profile(random_)),
+      commands_(profile_, random_),
+      oracle_(profile_.options),
+      committed_(profile_.options) {
+  now_ = {profile_.start, boot};
+  store_.before_write = [this](std::span<const store::Change> changes) { return before_write(changes); };
+  if (mode_.faults) failing_write_ = 1 + random_.below(20);
+  open();
+}
+
+void World::run(std::uint64_t steps) {
+  for (steps_ = 1; steps_ <= steps; ++steps_) step();
+  if (!commit()) commit();
+  compare_all();
+  drain();
+}
+
+void World::step() {
+  if (random_.percent(40)) move_clock();
+  const std::uint64_t roll = random_.below(1000);
+  if (roll < 900) {
+    apply(commands_.draw(oracle_, now_));
+  } else if (roll < 960) {
+    tick();
+  } else if (roll < 970) {
+    cancel_claim();
+  } else if (roll < 990) {
+    purge();
+  } else if (roll < 992) {
+    restart();
+  } else if (roll < (profile_.wide ? 993 : 997)) {
+    if (commit()) compare_all();
+  }
+  check_wake();
+  if (mode_.commit_often || grouping_.percent(25)) commit();
+}
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+void World::move_to(Monotonic at) {
+  if (at <= now_.monotonic) return;
+  // A clock does not leave the calendar.
+  const Time last{Duration{limits::time_ms_max}};
+  const Duration by = at - now_.monotonic;
+  now_.wall = last - now_.wall < by ? last : now_.wall + by;
+  now_.monotonic = at;
+}
+
+void World::step_wall_clock() {
+  Duration by = random_.pick(std::vector<Duration>{1ms, 499ms, 500ms, 10s, 1h, 24h, 24h * 365});
+  if (random_.one_in(2)) by = -by;
+  const Time first{-24h * 365};
+  const Time last{Duration{limits::time_ms_max}};
+  now_.wall = std::clamp(now_.wall + by, first, last);
+  note("the wall clock steps by " + std::to_string(by.count()));
+}
+
+void World::move_clock() {
+  const std::uint64_t roll = random_.below(100);
+  if (roll < 3) {
+    step_wall_clock();
+  } else if (roll < 30) {
+    move_to(now_.monotonic + 1ms);
+  } else if (roll < 60) {
+    move_to(now_.monotonic + Duration{random_.between(1, 100)});
+  } else if (roll < 80) {
+    move_to(now_.monotonic + Duration{random_.between(1, 2000)});
+  } else if (roll < 97) {
+    // Right at, before or after the next thing to do.
+    if (const std::optional<Monotonic> wake = core_->next_wake(now_)) {
+      if (*wake < now_.monotonic + 24h) move_to(*wake + Duration{random_.between(-1, 1)});
+    }
+  } else {
+    move_to(now_.monotonic + random_.pick(std::vector<Duration>{1min, 1h, 24h, 24h * 31}));
+  }
+  if (random_.percent(profile_.ticks_percent)) tick();
+}
+
+// ---- What is done, with both --------------------------------------------------------------------
+
+World::Event& World::note(std::string text) {
+  if (journal_.size() == mode_.journal) journal_.pop_front();
+  return journal_.emplace_back(Event{steps_, now_, std::move(text), {}, {}, {}});
+}
+
+void World::apply(engine::Body body) {
+  engine::Command command{now_, random_.next(), ++last_ticket_, std::move(body)};
+  Event& event = note({});
+  event.body = command.body;
+  const std::optional<Result<engine::Reply>> expected = oracle_.apply(command);
+  const std::optional<Result<engine::Reply>> actual = core_->apply(std::move(command));
+  event.reply = actual;
+  require(expected.has_value() == actual.has_value(), [&] {
+    return "the claim " + std::string(expected ? "waits, it should answer\n  " + describe(*expected)
+                                               : "should wait, it answers\n  " + describe(*actual));
+  });
+  if (actual) {
+    require(same(*expected, *actual), [&] {
+      return "the answer is  " + describe(*actual) + "\nit should be   " + describe(*expected);
+    });
+    note_claimed(*actual);
+  }
+  check_served();
+}
+
+// Tokens rise, and none is above the last sequence.
+void World::note_claimed(const Result<engine::Reply>& reply) {
+  if (mode_.takes_digests) replies_digest_.add(describe(reply));
+  if (!reply) return;
+  const auto* claimed = std::get_if<std::vector<Claimed>>(&*reply);
+  if (!claimed) return;
+  for (const Claimed& c : *claimed) {
+    require(c.token <= Token{core_->sequence()}, "a token is above the last sequence");
+    const OracleOrder* order = oracle_.find(c.queue, c.id);
+    // A claim that repeats another answers the token of that one.
+    require(c.token > last_token_ || (order && order->record.token == c.token), "a token did not rise");
+    last_token_ = std::max(last_token_, c.token);
+    commands_.note_token(c.token);
+  }
+}
+
+void World::check_served() {
+  require(core_->sequence() == oracle_.sequence(), [&] {
+    return "the last sequence is " + std::to_string(core_->sequence()) + ", not " + std::to_string(oracle_.sequence());
+  });
+  std::vector<engine::Served> expected = oracle_.take_served();
+  std::vector<engine::Served> actual = core_->take_served();
+  if (expected.empty() && actual.empty()) return;
+  std::ranges::sort(expected, {}, &engine::Served::ticket);
+  std::ranges::sort(actual, {}, &engine::Served::ticket);
+  journal_.back().served = actual;
+  const bool is_same = std::ranges::equal(expected, actual, [](const engine::Served& a, const engine::Served& b) {
+    return a.ticket == b.ticket && same(a.reply, b.reply);
+  });
+  require(is_same, [&] {
+    std::string text = "waiting claims are answered";
+    for (const engine::Served& served : actual) text += "\n  " + describe(served);
+    text += "\nit should be";
+    for (const engine::Served& served : expected) text += "\n  " + describe(served);
+    return text;
+  });
+  for (const engine::Served& served : actual) note_claimed(served.reply);
+}
+
+void World::tick() {
+  note("tick");
+  oracle_.tick(now_);
+  core_->tick(now_);
+  check_served();
+  // Which of the lapsed successes were swept out can be seen in the store only.
+  if (profile_.keeps_for_a_time && oracle_.has_lapsed(now_.wall) && !commit()) return;
+  // It never spins: there is more to do at once only if the pass was full.
+  const std::optional<Monotonic> wake = core_->next_wake(now_);
+  if (!wake || *wake > now_.monotonic) return;
+  const bool has_more_leases = oracle_.next_event(now_) == now_.monotonic;
+  require(has_more_leases || (profile_.keeps_for_a_time && profile_.wide), "after a tick there is at once another");
+}
+
+void World::cancel_claim() {
+  const std::vector<std::uint64_t> waiting = oracle_.waiting_tickets();
+  // Also one that was answered already, or never was.
+  const std::uint64_t ticket = waiting.empty() || random_.one_in(4) ? random_.below(last_ticket_ + 2) : random_.pick(waiting);
+  note("cancel claim " + std::to_string(ticket));
+  oracle_.cancel_claim(ticket);
+  core_->cancel_claim(ticket);
+  check_served();
+}
+
+// As Engine::purge does: a search in the store, then a command that looks again.
+void World::purge() {
+  if (!commit()) return;
+  const PurgeRequest request = commands_.draw_purge();
+  compare_ended(oracle_, store_, request, now_.wall);
+  std::string& cursor = purge_cursors_[{request.queue, request.state}];
+  Result<engine::Ended> ended = engine::find_ended(store_, request.queue, request.state, now_.wall - request.older,
+                                                   request.limit, cursor);
+  require(ended.has_value(), "a search for ended orders failed");
+  cursor = ended->next;
+  // Something may come in between.
+  if (random_.one_in(2)) apply(commands_.draw(oracle_, now_));
+  if (random_.one_in(4)) step_wall_clock();
+  apply(engine::PurgeBatch{request.queue, request.state, request.older, std::move(ended->ids)});
+}
+
+void World::check_wake() {
+  const std::optional<Monotonic> event = oracle_.next_event(now_);
+  const std::optional<Monotonic> wake = core_->next_wake(now_);
+  const auto text = [](const std::optional<Monotonic>& at) {
+    return at ? std::to_string(at->time_since_epoch().count()) : std::string("never");
+  };
+  const auto what = [&] { return "it is " + describe(now_) + "; the next tick is " + text(wake) + ", something happens " + text(event); };
+  require(!wake || *wake >= now_.monotonic, what);
+  require(!event || (wake && *wake <= *event), what);
+  // Nothing but leases, whose ends are known exactly.
+  if (oracle_.claims_waiting() == 0 && !profile_.keeps_for_a_time) require(wake == event, what);
+}
+
+void World::compare_all() {
+  compare_rows(oracle_, store_);
+  compare_reads(oracle_, store_, now_, random_);
+  require_sound(store_, oracle_);
+  require(core_->leases() == oracle_.leases().size(), "the core holds more or fewer leases than it should");
+  require(core_->claims_waiting() == oracle_.claims_waiting(), "more or fewer claims wait than should");
+}
+
+// ---- The store ----------------------------------------------------------------------------------
+
+Result<> World::before_write(std::span<const store::Change> changes) {
+  erased_.clear();
+  ++writes_;
+  for (const store::Change& change : changes) {
+    if (change.family == store::Family::orders && !change.value) erased_.push_back(change.key);
+    if (!mode_.takes_digests) continue;
+    writes_digest_.add(static_cast<std::uint64_t>(change.family));
+    writes_digest_.add(change.key);
+    writes_digest_.add(change.value ? *change.value : "-");
+  }
+  if (writes_ == failing_write_) return fail(Code::storage, "this write was to fail");
+  return {};
+}
+
+bool World::commit() {
+  const std::uint64_t before = writes_;
+  const bool is_to_fail = failing_write_ == before + 1;
+  const Result<> written = core_->commit();
+  require(writes_ <= before + 1, "a group was more than one write");
+  require(core_->group_empty() || !written, "a group was not written");
+  if (writes_ == before) return true;
+  require(written.has_value() != is_to_fail, "a write failed, or went well, and commit() says otherwise");
+  if (!written) {
+    require(written.error().code == Code::storage, "the error of a write got lost");
+    lose_group();
+    return false;
+  }
+  follow_sweep();
+  if (failing_write_ == writes_ + 1) committed_ = oracle_;
+  return true;
+}
+
+// Successes that the engine swept out by itself.
+void World::follow_sweep() {
+  if (!profile_.keeps_for_a_time) return;
+  for (const std::string& key : erased_) {
+    const store::OrderName name = *store::parse_order_key(key);
+    const Oracle::Name order{name.queue, name.id};
+    if (!oracle_.find(order.first, order.second)) continue;
+    require(oracle_.sweep(order, now_.wall), [&] { return "order " + shown(order.first) + " / " + shown(order.second) + " was removed"; });
+  }
+}
+
+// The write failed. What was answered in this group was never acknowledged.
+void World::lose_group() {
+  note("a write fails");
+  ++faults_;
+  failing_write_ = writes_ + 1 + random_.below(40);
+  oracle_ = committed_;
+  last_token_ = Token{oracle_.sequence()};
+  open();
+}
+
+void World::restart() {
+  if (!commit()) return;
+  // Down for a while; and the monotonic clock starts anew, anywhere.
+  now_.wall += random_.pick(std::vector<Duration>{0ms, 0ms, 1ms, 1s, 1min, 24h, -1h, -24h});
+  now_.wall = std::min(now_.wall, Time{Duration{limits::time_ms_max}});
+  now_.monotonic = Monotonic{Duration{random_.between(0, 2'000'000'000)}};
+  open();
+}
+
+void World::open() {
+  note("open");
+  core_.reset();
+  Result<std::unique_ptr<engine::Core>> opened = engine::Core::open(store_, profile_.options, now_);
+  if (!opened && writes_ == failing_write_) {
+    failing_write_ = writes_ + 1 + random_.below(40);
+    opened = engine::Core::open(store_, profile_.options, now_);
+  }
+  require(opened.has_value(), "the store does not open");
+  core_ = std::move(*opened);
+  require(core_->damage().empty(), "damage was found");
+  oracle_.reopen(now_);
+  require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
+  if (failing_write_ == writes_ + 1) committed_ = oracle_;
+}
+
+std::uint64_t World::store_digest() const {
+  Digest digest;
+  for (std::size_t f = 0; f < store::family_count; ++f) {
+    for (const auto& [key, value] : store_.table(static_cast<store::Family>(f))) {
+      digest.add(f);
+      digest.add(key);
+      digest.add(value);
+    }
+  }
+  return digest.value();
+}
+
+// Nobody asks for anything any more: from wake to wake, until there is nothing left to do.
+void World::drain() {
+  failing_write_ = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::optional<Monotonic> wake = core_->next_wake(now_);
+    if (!wake) break;
+    move_to(*wake);
+    tick();
+    check_wake();
+  }
+  commit();
+  compare_all();
+  if (core_->next_wake(now_)) return;
+  require(oracle_.claims_waiting() == 0, "a claim waits for ever");
+  require(!profile_.options.upkeep || oracle_.leases().empty(), "a lease never ends");
+}
+
+std::string World::journal() const {
+  std::string out;
+  for (const Event& event : journal_) {
+    out += std::to_string(event.step) + "  " + describe(event.now) + "  ";
+    out += event.body ? describe(*event.body) : event.note;
+    if (event.reply) out += "\n    -> " + describe(*event.reply);
+    if (event.body && !event.reply) out += "\n    -> waits, or no answer yet";
+    for (const engine::Served& served : event.served) out += "\n    => " + describe(served);
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace duelease::model_test

@@ -1,0 +1,107 @@
+// model/world.h: one run. An engine::Core on a store in memory, the oracle beside it, both given the same
+// commands at the same simulated times, and compared after each.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core.h"
+#include "model/commands.h"
+#include "model/compare.h"
+#include "model/oracle.h"
+#include "model/random.h"
+#include "store/memory_store.h"
+
+namespace duelease::model_test {
+
+struct Mode {
+  bool faults = false;        // Writes fail; the core is dropped and opened again on what is there.
+  bool commit_often = false;  // Each step is a commit group. Changes neither replies nor the store at the end.
+  bool takes_digests = false;
+  std::size_t journal = 30;  // How many of the last commands are kept.
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, Mode mode);
+
+  // Throws a Mismatch as soon as the core differs from the oracle.
+  void run(std::uint64_t steps);
+
+  // The last commands and what was answered.
+  std::string journal() const;
+
+  std::uint64_t writes_digest() const { return writes_digest_.value(); }
+  std::uint64_t replies_digest() const { return replies_digest_.value(); }
+  std::uint64_t store_digest() const;
+  std::uint64_t faults() const { return faults_; }
+
+ private:
+  struct Event {
+    std::uint64_t step = 0;
+    Now now{};
+    std::string note;  // Or a command:
+    std::optional<engine::Body> body;
+    std::optional<Result<engine::Reply>> reply;
+    std::vector<engine::Served> served;
+  };
+
+  void step();
+  void move_clock();
+  void move_to(Monotonic at);
+  void step_wall_clock();
+
+  void apply(engine::Body body);
+  void tick();
+  void cancel_claim();
+  void purge();
+  void restart();
+  void open();
+  void compare_all();
+  void drain();
+
+  // Whether the store took it: the core is another one if not.
+  bool commit();
+  Result<> before_write(std::span<const store::Change> changes);
+  void lose_group();
+  void follow_sweep();
+  void check_wake();
+  void check_served();
+  void note_claimed(const Result<engine::Reply>& reply);
+  Event& note(std::string text);
+
+  const Mode mode_;
+  Random random_;
+  Random grouping_;  // Decides only where a commit group ends.
+  const Profile profile_;
+  CommandSource commands_;
+
+  Now now_{};
+  std::uint64_t steps_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  Token last_token_{};
+  std::map<std::pair<std::string, State>, std::string> purge_cursors_;  // Where the next search goes on.
+
+  store::MemoryStore store_;
+  std::unique_ptr<engine::Core> core_;
+  Oracle oracle_;
+
+  std::vector<std::string> erased_;  // Keys of family orders, by the last write.
+  std::uint64_t writes_ = 0;
+  std::uint64_t failing_write_ = 0;  // 0: none.
+  std::uint64_t faults_ = 0;
+  Oracle committed_;  // As of the last write that went well; kept only when the next one fails.
+
+  Digest writes_digest_;
+  Digest replies_digest_;
+  std::deque<Event> journal_;
+};
+
+}  // namespace duelease::model_test
