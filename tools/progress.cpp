@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
+#include <cmath>
 
 #include "output.h"
 #include "time_text.h"
@@ -28,7 +28,7 @@ std::string progress_line(const ProgressState& state) {
   std::string line = fmt::format("{:3.0f} % [{}] {}", share * 100, bar, counts);
   if (state.bytes == 0) return line;
   const double left = seconds * (1 - share) / share;
-  line += fmt::format(", {} left", print_span(std::chrono::seconds{static_cast<std::int64_t>(left + 0.5)}));
+  line += fmt::format(", {} left", print_span(std::chrono::seconds{std::llround(left)}));
   return line;
 }
 

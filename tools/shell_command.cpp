@@ -144,6 +144,7 @@ int RunningCommand::start() {
 
   std::vector<std::string> variables = environment_with(command_.environment);
   std::vector<char*> environment;
+  environment.reserve(variables.size() + 1);
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
   const int error = plan.spawn(command_.text, environment.data(), pid_);

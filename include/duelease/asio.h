@@ -1,12 +1,13 @@
 // duelease/asio.h: the engine in a program that runs on Boost.Asio. Needs Boost 1.74 or newer, headers only.
 //
 //     boost::asio::awaitable<void> settle(duelease::Engine& engine) {
+//       using boost::asio::use_awaitable;
 //       duelease::ClaimRequest ask{.queues = {"settle"}, .worker = "w1", .wait = 10s};
-//       auto claimed = co_await duelease::async_claim(engine, std::move(ask), boost::asio::use_awaitable);
+//       auto claimed = co_await duelease::async_claim(engine, std::move(ask), use_awaitable);
 //       if (!claimed) co_return complain(claimed.error());
 //       for (const duelease::Claimed& order : *claimed) {
 //         duelease::CompleteRequest report{.queue = order.queue, .id = order.id, .token = order.token};
-//         auto done = co_await duelease::async_complete(engine, std::move(report), boost::asio::use_awaitable);
+//         auto done = co_await duelease::async_complete(engine, std::move(report), use_awaitable);
 //         ...
 //
 // Each async_x(engine, request, token) does what Engine::x does, and completes with signature
@@ -152,8 +153,8 @@ auto async_retry(Engine& engine, RetryRequest request, Token&& token) {
 
 // ---- Workers ------------------------------------------------------------------------------------
 
-// A claim that waits is answered empty as soon as a stop is asked for; so is every later one that is given the
-// same token, unless an order is due for it.
+// A claim that waits is answered empty as soon as a stop is asked for; so is every later one that is given
+// the same stop token, unless an order is due for it.
 template <class Token>
 auto async_claim(Engine& engine, ClaimRequest request, std::stop_token stop, Token&& token) {
   return boost::asio::async_initiate<Token, void(Result<std::vector<Claimed>>)>(

@@ -39,7 +39,8 @@ struct Options {
   std::size_t commands_waiting_max = 100'000;  // Changes submitted and not yet in a commit group.
   std::size_t claims_waiting_max = 100'000;    // Claims that wait for an order.
   std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;  // A claim answers fewer orders rather than more
-                                                         // bytes, but always at least one.
+                                                         // bytes (of each its payload and 512), but always
+                                                         // at least one.
 
   // Tuning
   std::size_t group_commands_max = 4096;             // Changes in one commit group.

@@ -17,7 +17,7 @@
 //  - It extends the lease every third of its length for as long as the handler runs, by itself.
 //  - It makes the report that the handler decided on, again while the engine is overloaded. A report that
 //    is refused as too large or malformed fails the order with the reason.
-//  - When the lease is lost it says so (LeaseWatch), and a late report changes nothing: the engine refuses it.
+//  - When the lease is lost it says so (LeaseWatch). A late report changes nothing: the engine refuses it.
 #pragma once
 
 #include <atomic>

@@ -16,12 +16,6 @@ namespace duelease::engine {
 
 using store::Family;
 
-namespace {
-
-constexpr std::size_t heads_known_max = 65'536;  // Orders known in the heads of all queues, about.
-
-}  // namespace
-
 Core::Core(store::Store& store, CoreOptions options)
     : options_(std::move(options)), store_(store), group_(store) {}
 
@@ -184,7 +178,7 @@ void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& 
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
   // Heads share their memory: the more queues, the less each may know.
-  const std::size_t limit = std::clamp<std::size_t>(heads_known_max / queues_.size(), 1, QueueHead::known_max);
+  const std::size_t limit = std::clamp<std::size_t>(options_.heads_known_max / queues_.size(), 1, QueueHead::known_max);
   queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, limit);
 }
 

@@ -39,6 +39,7 @@ struct CoreOptions {
   Duration restart_grace{5000};
   std::size_t claims_waiting_max = 100'000;
   std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;
+  std::size_t heads_known_max = 65'536;  // Orders known in the heads of all queues, about.
   std::function<void(LogLevel, std::string_view)> log;
 };
 
@@ -97,6 +98,22 @@ class Core {
     model::Record record;
   };
 
+  // The bytes that a reply may still have. The first order always fits, so that a claim makes progress;
+  // after one that does not fit, none does.
+  class ReplyBudget {
+   public:
+    static constexpr std::size_t order_overhead_bytes = 512;  // What an order takes besides its payload.
+
+    explicit ReplyBudget(std::size_t bytes) : left_(bytes) {}
+    bool spend(std::size_t payload_bytes);
+    bool is_used_up() const { return is_used_up_; }
+
+   private:
+    std::size_t left_;
+    bool is_first_ = true;
+    bool is_used_up_ = false;
+  };
+
   struct Waiter {
     std::uint64_t ticket = 0;
     ClaimRequest request;
@@ -137,9 +154,9 @@ class Core {
   Answered on(PopRequest request, const Command& command);
   Result<std::vector<Claimed>> hand_out(const ClaimRequest& request, Now now);
   Result<std::optional<std::vector<Claimed>>> repeat_claim(const ClaimRequest& request, Now now);
-  Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, std::size_t& bytes_left);
-  Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
-                       std::size_t& bytes_left, std::vector<DueEntry>& out);
+  Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, ReplyBudget& budget);
+  Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count, ReplyBudget& budget,
+                       std::vector<DueEntry>& out);
   Result<bool> has_due(QueueState& queue, Time now);
   Result<> refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count);
   Claimed lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now);

@@ -22,14 +22,18 @@ namespace {
 constexpr std::size_t refill_min = 256;
 constexpr std::size_t refill_bytes_max = 1024 * 1024;
 
-constexpr std::size_t order_overhead_bytes = 512;  // What an order takes in a reply besides its payload.
-
-// When the reply's byte budget is used up, it is 0.
-void spend(std::size_t& bytes_left, std::size_t bytes) { bytes_left -= std::min(bytes_left, bytes); }
-
 Time add(Time time, Duration duration) { return std::min(time + duration, Time{Duration{limits::time_ms_max}}); }
 
 }  // namespace
+
+bool Core::ReplyBudget::spend(std::size_t payload_bytes) {
+  const std::size_t bytes = payload_bytes + order_overhead_bytes;
+  is_used_up_ = is_used_up_ || (bytes > left_ && !is_first_);
+  if (is_used_up_) return false;
+  left_ -= std::min(left_, bytes);
+  is_first_ = false;
+  return true;
+}
 
 std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& command) {
   for (const bool served : {false, true}) {
@@ -60,8 +64,8 @@ Core::Answered Core::on(PopRequest request, const Command& command) {
   std::vector<Claimed> out;
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr || queue->settings().paused) return Reply{std::move(out)};
-  std::size_t bytes_left = options_.claim_reply_bytes_max;
-  Result<std::vector<DueEntry>> entries = take_due(*queue, command.now.wall, request.count, bytes_left);
+  ReplyBudget budget(options_.claim_reply_bytes_max);
+  Result<std::vector<DueEntry>> entries = take_due(*queue, command.now.wall, request.count, budget);
   if (!entries) return Unexpected{entries.error()};
   for (DueEntry& entry : *entries) {
     const std::uint64_t sequence = next_sequence();
@@ -81,12 +85,12 @@ Core::Answered Core::on(PopRequest request, const Command& command) {
 
 Result<std::vector<Claimed>> Core::hand_out(const ClaimRequest& request, Now now) {
   std::vector<Claimed> out;
-  std::size_t bytes_left = options_.claim_reply_bytes_max;
+  ReplyBudget budget(options_.claim_reply_bytes_max);
   for (const std::string& name : request.queues) {
     QueueState* queue = find_queue(name);
     if (queue == nullptr || queue->settings().paused) continue;
-    if (out.size() >= request.count || (!out.empty() && bytes_left == 0)) break;
-    Result<std::vector<DueEntry>> entries = take_due(*queue, now.wall, request.count - out.size(), bytes_left);
+    if (out.size() >= request.count || budget.is_used_up()) break;
+    Result<std::vector<DueEntry>> entries = take_due(*queue, now.wall, request.count - out.size(), budget);
     if (!entries) {
       if (out.empty()) return Unexpected{entries.error()};
       break;  // What was taken from other queues is theirs already.
@@ -137,14 +141,14 @@ Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimReques
 // Takes due orders out of the heads, most urgent priority first. The caller takes their entries out of
 // family queue.
 Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, std::size_t count,
-                                                   std::size_t& bytes_left) {
+                                                   ReplyBudget& budget) {
   std::vector<std::uint8_t> priorities;
   for (const auto& [priority, head] : queue.heads) {
     if (!head.empty() && head.earliest_due() <= now) priorities.push_back(priority);
   }
   std::vector<DueEntry> out;
   for (const std::uint8_t priority : priorities) {
-    if (Result<> taken = take_due_of(queue, priority, now, count, bytes_left, out); !taken) {
+    if (Result<> taken = take_due_of(queue, priority, now, count, budget, out); !taken) {
       if (out.empty()) return Unexpected{taken.error()};
       break;
     }
@@ -155,9 +159,9 @@ Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, 
 }
 
 Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
-                           std::size_t& bytes_left, std::vector<DueEntry>& out) {
+                           ReplyBudget& budget, std::vector<DueEntry>& out) {
   QueueHead& head = queue.heads.find(priority)->second;
-  while (out.size() < count && (out.empty() || bytes_left > 0)) {
+  while (out.size() < count && !budget.is_used_up()) {
     std::optional<QueueHead::Taken> taken = head.take(now);
     if (!taken) {
       if (!head.rest_from() || head.rest_from()->due > now) break;
@@ -165,18 +169,23 @@ Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, s
       continue;
     }
     std::string key = store::queue_key(queue.name, {priority, taken->spot.due}, taken->spot.id);
-    if (!taken->record) {
+    const bool is_known = taken->record.has_value();
+    std::optional<model::Record> record = std::move(taken->record);
+    if (!is_known) {
       const Result<std::optional<std::string>> bytes = group_.get(Family::queue, key);
-      Result<model::Record> record = bytes && *bytes ? store::decode_waiting(**bytes)
-                                                     : Result<model::Record>(fail(Code::corrupt, "it is gone"));
-      if (!record) {
+      Result<model::Record> read = bytes && *bytes ? store::decode_waiting(**bytes)
+                                                   : Result<model::Record>(fail(Code::corrupt, "it is gone"));
+      if (!read) {
         note_damage("queue entry that cannot be read", queue.name, taken->spot.id);
         continue;
       }
-      taken->record = std::move(*record);
+      record = std::move(*read);
     }
-    spend(bytes_left, taken->record->payload.size() + order_overhead_bytes);
-    out.push_back(DueEntry{std::move(key), std::move(taken->spot.id), std::move(*taken->record)});
+    if (!budget.spend(record->payload.size())) {
+      head.put_back({std::move(taken->spot), is_known ? std::move(record) : std::nullopt});
+      break;
+    }
+    out.push_back(DueEntry{std::move(key), std::move(taken->spot.id), std::move(*record)});
   }
   return {};
 }

@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "duelease/types.h"
 #include "model/record.h"
@@ -61,6 +62,8 @@ class QueueHead {
   };
   // Takes the first known order if it is due.
   std::optional<Taken> take(Time now);
+  // What was taken last, and is not wanted now.
+  void put_back(Taken taken) { known_.emplace(std::move(taken.spot), std::move(taken.record)); }
 
  private:
   Known known_;

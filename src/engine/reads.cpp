@@ -101,7 +101,7 @@ bool listed(std::string_view value, std::optional<State> state) {
 
 // A duration as a person says it: the two largest units.
 std::string spoken(Duration duration) {
-  const std::int64_t ms = duration.count();
+  const std::int64_t ms = std::max<std::int64_t>(duration.count(), 0);  // The clock may have stepped back.
   const auto pair = [](std::int64_t a, const char* unit_a, std::int64_t b, const char* unit_b) {
     std::string out = std::to_string(a) + unit_a;
     return b == 0 ? out : out + " " + std::to_string(b) + unit_b;
@@ -168,16 +168,12 @@ Result<Page> read_list(const store::Reader& reader, const ListRequest& request) 
   return page;
 }
 
-Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id, Time now) {
-  const Result<std::optional<Order>> order = read_order(reader, queue, id);
-  if (!order) return Unexpected{order.error()};
-  if (!*order) return std::string("no such order");
-  const Result<QueueSettings> settings = read_settings(reader, queue);
-  if (!settings) return Unexpected{settings.error()};
-  const Order& o = **order;
+namespace {
+
+std::string why(const Order& o, const QueueSettings& settings, Time now) {
   switch (o.state) {
     case State::wait:
-      return why_waiting(o, *settings, now);
+      return why_waiting(o, settings, now);
     case State::processing: {
       const std::string who = "leased by " + o.worker + ", attempt " + std::to_string(o.attempt);
       if (*o.lease_expires_at > now) return who + ", for another " + spoken(*o.lease_expires_at - now);
@@ -191,7 +187,23 @@ Result<std::string> read_why(const store::Reader& reader, std::string_view queue
     case State::aborted:
       return "aborted " + spoken(now - o.updated_at) + " ago" + (o.error.empty() ? "" : ": " + o.error);
   }
-  return std::string("in a state that this version does not know");
+  return "in a state that this version does not know";
+}
+
+}  // namespace
+
+Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id, Time now) {
+  const Result<std::optional<Order>> order = read_order(reader, queue, id);
+  if (!order) return Unexpected{order.error()};
+  if (!*order) return std::string("no such order");
+  const Result<QueueSettings> settings = read_settings(reader, queue);
+  if (!settings) return Unexpected{settings.error()};
+  std::string text = why(**order, *settings, now);
+  // Workers and errors are bytes of any kind; this is a line for a person.
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  }
+  return text;
 }
 
 Result<std::vector<std::string>> read_queues(const store::Reader& reader) {

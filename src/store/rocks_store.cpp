@@ -93,11 +93,11 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& o
 // Groups are written while the sync of those before them is still under way, so a power cut can meet
 // several that are not on disk, and the disk may have begun with any of them. Each may be lost, but never
 // one from before another that is kept: that would be half a history. A torn record ends RocksDB's replay,
-// but it does not see what is missing whole: a log file whose unsynced tail is gone while the next file is
-// there, or a block of zeros. Two things together make that impossible:
-//   1. Replay ends at a record that does not begin with the sequence number after the record before it.
-//   2. The first record of each log file is on disk before a second one follows, so that there always is
-//      one before; and with it all older files, see SyncWAL.
+// but it does not see what is missing whole: the unsynced end of a log file when the next file is there, or
+// a block of zeros. Three things together make that impossible:
+//   1. A log file is on disk before anything is written to the next one.
+//   2. The first record of a log file is on disk before a second one follows.
+//   3. Replay ends at a record that does not begin with the sequence number after the record before it.
 
 class ContiguousLog final : public rocksdb::WalFilter {
  public:
@@ -122,13 +122,25 @@ class ContiguousLog final : public rocksdb::WalFilter {
   std::uint64_t next_ = 0;  // 0: no record yet.
 };
 
-// RocksDB begins a log file when it seals a memtable, which it does before the write that is to go there.
+// RocksDB begins a log file when it seals a memtable, and tells so before anything is written to it.
 class LogSwitches final : public rocksdb::EventListener {
  public:
-  void OnMemTableSealed(const rocksdb::MemTableInfo&) override { switched_ = true; }
+  // Before the first write.
+  void watch(rocksdb::DB* db) { db_ = db; }
+
+  // An error stays with RocksDB: the next write or sync answers it. That the file is synced here, and not by
+  // the flush that begins now, also spares builds of RocksDB with assertions an abort: they do not expect a
+  // SyncWAL() after a failed sync by a flush.
+  void OnMemTableSealed(const rocksdb::MemTableInfo&) override {
+    switched_ = true;
+    if (rocksdb::DB* db = db_) db->SyncWAL().PermitUncheckedError();
+  }
+
+  // Whether this write was the first to its file.
   bool take() { return switched_.load(std::memory_order_relaxed) && switched_.exchange(false); }
 
  private:
+  std::atomic<rocksdb::DB*> db_ = nullptr;
   std::atomic<bool> switched_ = true;  // An open begins a file too.
 };
 
@@ -231,9 +243,12 @@ class RocksStore final : public Store {
         log_filter_(std::move(log_filter)),
         log_switches_(std::move(log_switches)),
         db_(std::move(db)),
-        families_(std::move(families)) {}
+        families_(std::move(families)) {
+    log_switches_->watch(db_.get());
+  }
 
   ~RocksStore() override {
+    log_switches_->watch(nullptr);
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
     db_->Close();
   }

@@ -141,7 +141,7 @@ class CrashChecker {
       if (found != script_.states[k]) continue;
       // Recovery by the core finds nothing to mend, and writes nothing.
       const std::unique_ptr<engine::Core> core = open_core(*store, script_.times[k]);
-      REQUIRE(core->damage().empty());
+      for (const auto& [what, count] : core->damage()) FAIL("damage: " << what << ", " << count << " times");
       REQUIRE(core->sequence() == script_.sequences[k]);
       REQUIRE(contents_of(*store) == found);
       return k;

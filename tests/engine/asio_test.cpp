@@ -35,13 +35,13 @@ namespace {
 
 constexpr Duration long_wait{3'600'000};
 
-template <class T> Result<T> take(std::future<Result<T>> future) {
-  if (future.wait_for(patience) != std::future_status::ready)
-    throw std::runtime_error("no answer came");
+template <class T>
+Result<T> take(std::future<Result<T>> future) {
+  if (future.wait_for(patience) != std::future_status::ready) throw std::runtime_error("no answer came");
   return future.get();
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("every method has an asynchronous form", "[asio]") {
   TemporaryFolder folder;
@@ -54,79 +54,65 @@ TEST_CASE("every method has an asynchronous form", "[asio]") {
   settings.queue = "q";
   settings.tries = 1;
   CHECK(well(take(async_set_queue(*engine, settings, use_future))).tries == 1);
-  CHECK(outcome(async_schedule(*engine, order_of("q", "a"), use_future)) ==
-        Outcome::scheduled);
-  CHECK(outcome(async_schedule(*engine, order_of("q", "a"), use_future)) ==
-        Outcome::duplicate);
-  CHECK(outcome(async_reschedule(*engine, {"q", "a", Time{Duration{1}}},
-                                 use_future)) == Outcome::rescheduled);
+  CHECK(outcome(async_schedule(*engine, order_of("q", "a"), use_future)) == Outcome::scheduled);
+  CHECK(outcome(async_schedule(*engine, order_of("q", "a"), use_future)) == Outcome::duplicate);
+  CHECK(outcome(async_reschedule(*engine, {"q", "a", Time{Duration{1}}}, use_future)) ==
+        Outcome::rescheduled);
 
-  std::vector<Claimed> claimed =
-      well(take(async_claim(*engine, claim_of("q", "w"), use_future)));
+  std::vector<Claimed> claimed = well(take(async_claim(*engine, claim_of("q", "w"), use_future)));
   REQUIRE(claimed.size() == 1);
   auto extend = report_on<ExtendRequest>(claimed[0]);
   extend.lease = Duration{60'000};
-  CHECK(outcome(async_extend(*engine, extend, use_future)) ==
-        Outcome::extended);
-  CHECK(outcome(async_release(*engine, report_on<ReleaseRequest>(claimed[0]),
-                              use_future)) == Outcome::requeued);
+  CHECK(outcome(async_extend(*engine, extend, use_future)) == Outcome::extended);
+  CHECK(outcome(async_release(*engine, report_on<ReleaseRequest>(claimed[0]), use_future)) ==
+        Outcome::requeued);
 
   claimed = well(take(async_claim(*engine, claim_of("q", "w"), use_future)));
   REQUIRE(claimed.size() == 1);
-  CHECK(outcome(async_fail(*engine, report_on<FailRequest>(claimed[0]),
-                           use_future)) == Outcome::failed);
-  CHECK(outcome(async_complete(*engine, report_on<CompleteRequest>(claimed[0]),
-                               use_future)) == Outcome::stale);
-  CHECK(outcome(async_retry(*engine, {"q", "a", Time{}}, use_future)) ==
-        Outcome::requeued);
+  CHECK(outcome(async_fail(*engine, report_on<FailRequest>(claimed[0]), use_future)) == Outcome::failed);
+  CHECK(outcome(async_complete(*engine, report_on<CompleteRequest>(claimed[0]), use_future)) ==
+        Outcome::stale);
+  CHECK(outcome(async_retry(*engine, {"q", "a", Time{}}, use_future)) == Outcome::requeued);
   CHECK(well(take(async_pop(*engine, {"q", 5}, use_future))).size() == 1);
-  CHECK(outcome(async_cancel(*engine, {"q", "a"}, use_future)) ==
-        Outcome::refused);
+  CHECK(outcome(async_cancel(*engine, {"q", "a"}, use_future)) == Outcome::refused);
   CHECK(well(take(async_reap(*engine, {"q", 5}, use_future))) == 0);
   async_close(*engine, use_future).get();
-  const Result<Answer> late =
-      take(async_schedule(*engine, order_of("q", "b"), use_future));
+  const Result<Answer> late = take(async_schedule(*engine, order_of("q", "b"), use_future));
   REQUIRE_FALSE(late);
   CHECK(late.error().code == Code::closing);
 }
 
-TEST_CASE(
-    "a callback that cannot be copied is called once, on its own executor",
-    "[asio]") {
+TEST_CASE("a callback that cannot be copied is called once, on its own executor", "[asio]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   asio::io_context io;
   int calls = 0;
   std::thread::id called_on;
-  auto callback = [&, only_here =
-                          std::make_unique<int>(7)](Result<Answer> answer) {
+  auto callback = [&, only_here = std::make_unique<int>(7)](Result<Answer> answer) {
     calls += *only_here;
     called_on = std::this_thread::get_id();
     CHECK(well(std::move(answer)).outcome == Outcome::scheduled);
   };
-  async_schedule(*engine, order_of("q", "a"),
-                 asio::bind_executor(io, std::move(callback)));
-  io.run(); // Does not run out of work before the answer is there.
+  async_schedule(*engine, order_of("q", "a"), asio::bind_executor(io, std::move(callback)));
+  io.run();  // Does not run out of work before the answer is there.
   CHECK(calls == 7);
   CHECK(called_on == std::this_thread::get_id());
 }
 
-TEST_CASE("a callback is not called before the call that it answers returns",
-          "[asio]") {
+TEST_CASE("a callback is not called before the call that it answers returns", "[asio]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
-  engine->close(); // Now everything is refused at once.
+  engine->close();  // Now everything is refused at once.
   asio::io_context io;
   bool returned = false;
   bool called = false;
   asio::post(io, [&] {
-    async_schedule(*engine, order_of("q", "a"),
-                   asio::bind_executor(io, [&](const Result<Answer> &answer) {
-                     called = true;
-                     CHECK(returned);
-                     REQUIRE_FALSE(answer);
-                     CHECK(answer.error().code == Code::closing);
-                   }));
+    async_schedule(*engine, order_of("q", "a"), asio::bind_executor(io, [&](const Result<Answer>& answer) {
+      called = true;
+      CHECK(returned);
+      REQUIRE_FALSE(answer);
+      CHECK(answer.error().code == Code::closing);
+    }));
     returned = true;
   });
   io.run();
@@ -145,29 +131,24 @@ namespace {
 
 // Schedules, claims and completes `count` orders, one at a time. Answers how
 // many were completed.
-asio::awaitable<int> lives(Engine &engine, std::string queue, int count) {
+asio::awaitable<int> lives(Engine& engine, std::string queue, int count) {
   int completed = 0;
   for (int i = 0; i < count; ++i) {
     ScheduleRequest order = order_of(queue, std::to_string(i));
-    const Result<Answer> scheduled =
-        co_await async_schedule(engine, std::move(order), use_awaitable);
-    if (well(scheduled).outcome != Outcome::scheduled)
-      co_return -1;
+    const Result<Answer> scheduled = co_await async_schedule(engine, std::move(order), use_awaitable);
+    if (well(scheduled).outcome != Outcome::scheduled) co_return -1;
     ClaimRequest ask = claim_of(queue, "w", 1, long_wait);
-    Result<std::vector<Claimed>> claimed =
-        co_await async_claim(engine, std::move(ask), use_awaitable);
-    for (const Claimed &held : well(std::move(claimed))) {
+    Result<std::vector<Claimed>> claimed = co_await async_claim(engine, std::move(ask), use_awaitable);
+    for (const Claimed& held : well(std::move(claimed))) {
       auto report = report_on<CompleteRequest>(held);
-      const Result<Answer> done =
-          co_await async_complete(engine, std::move(report), use_awaitable);
-      if (well(done).outcome == Outcome::completed)
-        ++completed;
+      const Result<Answer> done = co_await async_complete(engine, std::move(report), use_awaitable);
+      if (well(done).outcome == Outcome::completed) ++completed;
     }
   }
   co_return completed;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("coroutines share an engine", "[asio]") {
   TemporaryFolder folder;
@@ -177,16 +158,13 @@ TEST_CASE("coroutines share an engine", "[asio]") {
   asio::thread_pool pool(3);
   std::vector<std::future<int>> ends;
   for (int i = 0; i < coroutines; ++i) {
-    ends.push_back(asio::co_spawn(
-        pool, lives(*engine, "q" + std::to_string(i), each), use_future));
+    ends.push_back(asio::co_spawn(pool, lives(*engine, "q" + std::to_string(i), each), use_future));
   }
-  for (std::future<int> &end : ends)
-    CHECK(end.get() == each);
+  for (std::future<int>& end : ends) CHECK(end.get() == each);
   CHECK(well(engine->check()).violations() == 0);
 }
 
-TEST_CASE("a stop ends a claim that waits, and those that come after it",
-          "[asio]") {
+TEST_CASE("a stop ends a claim that waits, and those that come after it", "[asio]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   std::stop_source stop;
@@ -198,11 +176,9 @@ TEST_CASE("a stop ends a claim that waits, and those that come after it",
   stop.request_stop();
   CHECK(well(take(std::move(first))).empty());
   CHECK(well(take(std::move(second))).empty());
-  CHECK(well(take(async_claim(*engine, ask, stop.get_token(), use_future)))
-            .empty());
+  CHECK(well(take(async_claim(*engine, ask, stop.get_token(), use_future))).empty());
   well(engine->schedule(order_of("q", "a")));
-  CHECK(well(take(async_claim(*engine, ask, stop.get_token(), use_future)))
-            .size() == 1);
+  CHECK(well(take(async_claim(*engine, ask, stop.get_token(), use_future))).size() == 1);
 }
 
 TEST_CASE("a claim may be stopped while it is answered", "[asio]") {
@@ -210,8 +186,7 @@ TEST_CASE("a claim may be stopped while it is answered", "[asio]") {
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   for (int i = 0; i < 200; ++i) {
     std::stop_source stop;
-    auto claim = async_claim(*engine, claim_of("q", "w", 1, long_wait),
-                             stop.get_token(), use_future);
+    auto claim = async_claim(*engine, claim_of("q", "w", 1, long_wait), stop.get_token(), use_future);
     std::thread stopping([&stop] { stop.request_stop(); });
     well(engine->schedule(order_of("q", std::to_string(i))));
     const std::size_t claimed = well(take(std::move(claim))).size();
@@ -224,8 +199,7 @@ TEST_CASE("an engine runs on the one thread of its program", "[asio]") {
   TemporaryFolder folder;
   asio::io_context io(1);
   const std::thread::id main_thread = std::this_thread::get_id();
-  std::unique_ptr<Engine> engine =
-      well(open_on(io.get_executor(), folder / "store", small_options()));
+  std::unique_ptr<Engine> engine = well(open_on(io.get_executor(), folder / "store", small_options()));
   int completed = 0;
   const auto story = [&]() -> asio::awaitable<void> {
     completed = co_await lives(*engine, "q", 20);
@@ -233,7 +207,7 @@ TEST_CASE("an engine runs on the one thread of its program", "[asio]") {
     co_await async_close(*engine, use_awaitable);
   };
   asio::co_spawn(io, story, asio::detached);
-  io.run(); // Ends by itself: a closed engine leaves no work behind.
+  io.run();  // Ends by itself: a closed engine leaves no work behind.
   CHECK(completed == 20);
   engine.reset();
   CHECK(well(open_live(folder / "store")->stats("q")).counts.success == 20);
@@ -246,34 +220,28 @@ TEST_CASE("an engine runs on a pool of its program's threads", "[asio]") {
       well(open_on(pool.get_executor(), folder / "store", small_options()));
   std::vector<std::future<int>> ends;
   for (int i = 0; i < 16; ++i) {
-    ends.push_back(asio::co_spawn(
-        pool, lives(*engine, "q" + std::to_string(i), 10), use_future));
+    ends.push_back(asio::co_spawn(pool, lives(*engine, "q" + std::to_string(i), 10), use_future));
   }
-  for (std::future<int> &end : ends)
-    CHECK(end.get() == 10);
+  for (std::future<int>& end : ends) CHECK(end.get() == 10);
   schedule_many(*engine, "blocking",
-                100); // From another thread, blocking calls work too.
+                100);  // From another thread, blocking calls work too.
   CHECK(well(engine->pop({"blocking", 1000})).size() == 100);
   engine->close();
 }
 
-TEST_CASE("an engine on an executor delivers what falls due by its own timer",
-          "[asio]") {
+TEST_CASE("an engine on an executor delivers what falls due by its own timer", "[asio]") {
   TemporaryFolder folder;
   asio::io_context io(1);
-  std::unique_ptr<Engine> engine =
-      well(open_on(io.get_executor(), folder / "store", small_options()));
+  std::unique_ptr<Engine> engine = well(open_on(io.get_executor(), folder / "store", small_options()));
   Time due{};
   Time delivered{};
   const auto story = [&]() -> asio::awaitable<void> {
     due = system_clock()->now().wall + Duration{60};
     ScheduleRequest order = order_of("q", "soon", due);
-    const Result<Answer> scheduled =
-        co_await async_schedule(*engine, std::move(order), use_awaitable);
+    const Result<Answer> scheduled = co_await async_schedule(*engine, std::move(order), use_awaitable);
     CHECK(scheduled.has_value());
     ClaimRequest ask = claim_of("q", "w", 1, long_wait);
-    const Result<std::vector<Claimed>> claimed =
-        co_await async_claim(*engine, std::move(ask), use_awaitable);
+    const Result<std::vector<Claimed>> claimed = co_await async_claim(*engine, std::move(ask), use_awaitable);
     delivered = system_clock()->now().wall;
     CHECK(well(claimed).size() == 1);
     co_await async_close(*engine, use_awaitable);
@@ -291,5 +259,5 @@ TEST_CASE("opening on an executor fails as opening does", "[asio]") {
   const auto missing = open_on(io.get_executor(), folder / "store", options);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Code::not_found);
-  io.run(); // Nothing is left on it.
+  io.run();  // Nothing is left on it.
 }

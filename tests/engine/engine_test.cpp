@@ -31,26 +31,22 @@ namespace {
 constexpr Duration long_wait{3'600'000};
 
 // Runs `work(i)` on `count` threads. What one of them throws is thrown here.
-template <class Work> void on_threads(int count, const Work &work) {
+template <class Work>
+void on_threads(int count, const Work& work) {
   std::vector<std::future<void>> threads;
-  for (int i = 0; i < count; ++i)
-    threads.push_back(std::async(std::launch::async, [&work, i] { work(i); }));
-  for (std::future<void> &thread : threads)
-    thread.get();
+  for (int i = 0; i < count; ++i) threads.push_back(std::async(std::launch::async, [&work, i] { work(i); }));
+  for (std::future<void>& thread : threads) thread.get();
 }
 
 // An engine whose strand does nothing until run() is called: what is submitted
 // before lies in its inbox.
 class HeldEngine {
-public:
-  explicit HeldEngine(const std::filesystem::path &path,
-                      Options options = small_options())
+ public:
+  explicit HeldEngine(const std::filesystem::path& path, Options options = small_options())
       : work_(context_.get_executor()) {
-    std::unique_ptr<store::Store> store =
-        well(store::open_rocks_store(path, {}));
+    std::unique_ptr<store::Store> store = well(store::open_rocks_store(path, {}));
     store = std::make_unique<WatchedStore>(std::move(store), watch);
-    engine_ = well(engine::open_engine(std::move(store), std::move(options),
-                                       context_.get_executor()));
+    engine_ = well(engine::open_engine(std::move(store), std::move(options), context_.get_executor()));
   }
   ~HeldEngine() {
     watch->release_syncs();
@@ -59,38 +55,33 @@ public:
     work_.reset();
     thread_.join();
   }
-  HeldEngine(const HeldEngine &) = delete;
-  HeldEngine &operator=(const HeldEngine &) = delete;
+  HeldEngine(const HeldEngine&) = delete;
+  HeldEngine& operator=(const HeldEngine&) = delete;
 
   void run() {
-    if (!thread_.joinable())
-      thread_ = std::thread([this] { context_.run(); });
+    if (!thread_.joinable()) thread_ = std::thread([this] { context_.run(); });
   }
-  Engine *operator->() { return engine_.get(); }
-  Engine &operator*() { return *engine_; }
+  Engine* operator->() { return engine_.get(); }
+  Engine& operator*() { return *engine_; }
 
   const std::shared_ptr<StoreWatch> watch = std::make_shared<StoreWatch>();
 
-private:
+ private:
   boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
-      work_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::unique_ptr<Engine> engine_;
   std::thread thread_;
 };
 
-std::vector<std::string> ids(const std::vector<Claimed> &orders) {
+std::vector<std::string> ids(const std::vector<Claimed>& orders) {
   std::vector<std::string> out;
-  for (const Claimed &order : orders)
-    out.push_back(order.id);
+  for (const Claimed& order : orders) out.push_back(order.id);
   return out;
 }
 
-AppWrite put(std::string key, std::string value) {
-  return AppWrite{std::move(key), std::move(value)};
-}
+AppWrite put(std::string key, std::string value) { return AppWrite{std::move(key), std::move(value)}; }
 
-} // namespace
+}  // namespace
 
 // ---- Many threads
 // -------------------------------------------------------------------------------
@@ -104,57 +95,47 @@ TEST_CASE("blocking calls work from many threads at once", "[engine]") {
     const std::string queue = "q" + std::to_string(thread);
     for (int i = 0; i < each; ++i) {
       const std::string id = std::to_string(i);
-      if (well(engine->schedule(order_of(queue, id))).outcome !=
-          Outcome::scheduled)
+      if (well(engine->schedule(order_of(queue, id))).outcome != Outcome::scheduled)
         throw std::runtime_error(id);
-      const std::vector<Claimed> claimed =
-          well(engine->claim(claim_of(queue, "w")));
-      if (ids(claimed) != std::vector{id})
-        throw std::runtime_error("claimed not " + id);
+      const std::vector<Claimed> claimed = well(engine->claim(claim_of(queue, "w")));
+      if (ids(claimed) != std::vector{id}) throw std::runtime_error("claimed not " + id);
       const auto report = report_on<CompleteRequest>(claimed[0]);
-      if (well(engine->complete(report)).outcome != Outcome::completed)
-        throw std::runtime_error(id);
-      if (well(engine->complete(report)).outcome != Outcome::already)
-        throw std::runtime_error(id);
-      if (well(engine->order(queue, id))->state != State::success)
-        throw std::runtime_error("not read back");
+      if (well(engine->complete(report)).outcome != Outcome::completed) throw std::runtime_error(id);
+      if (well(engine->complete(report)).outcome != Outcome::already) throw std::runtime_error(id);
+      if (well(engine->order(queue, id))->state != State::success) throw std::runtime_error("not read back");
     }
   });
   for (int thread = 0; thread < threads; ++thread) {
-    CHECK(well(engine->stats("q" + std::to_string(thread))).counts.success ==
-          each);
+    CHECK(well(engine->stats("q" + std::to_string(thread))).counts.success == each);
   }
   CHECK(well(engine->check()).violations() == 0);
 }
 
-TEST_CASE("of many threads that schedule one order, one does and all others "
-          "are told so",
-          "[engine]") {
+TEST_CASE(
+    "of many threads that schedule one order, one does and all others "
+    "are told so",
+    "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   std::map<std::string, std::set<int>> winners;
   std::mutex mutex;
   on_threads(8, [&](int thread) {
     for (int i = 0; i < 50; ++i) {
-      ScheduleRequest request = order_of("q", "from-" + std::to_string(thread) +
-                                                  "-" + std::to_string(i));
+      ScheduleRequest request = order_of("q", "from-" + std::to_string(thread) + "-" + std::to_string(i));
       request.key = "key-" + std::to_string(i);
       const Answer answer = well(engine->schedule(request));
       const std::lock_guard lock(mutex);
-      if (answer.outcome == Outcome::scheduled)
-        winners[*request.key].insert(thread);
+      if (answer.outcome == Outcome::scheduled) winners[*request.key].insert(thread);
       if (answer.outcome == Outcome::duplicate && answer.blocker.empty())
         throw std::runtime_error("no blocker");
     }
   });
   CHECK(winners.size() == 50);
-  for (const auto &[key, threads] : winners)
-    CHECK(threads.size() == 1);
+  for (const auto& [key, threads] : winners) CHECK(threads.size() == 1);
   CHECK(well(engine->stats("q")).counts.wait == 50);
 }
 
-TEST_CASE("every callback runs exactly once, whatever becomes of the engine",
-          "[engine]") {
+TEST_CASE("every callback runs exactly once, whatever becomes of the engine", "[engine]") {
   TemporaryFolder folder;
   constexpr std::size_t threads = 4;
   constexpr std::size_t each = 2000;
@@ -167,24 +148,19 @@ TEST_CASE("every callback runs exactly once, whatever becomes of the engine",
     callers.emplace_back([&, thread] {
       for (std::size_t i = 0; i < each; ++i) {
         const std::size_t number = thread * each + i;
-        if (number == each / 2)
-          under_way.set_value();
-        engine->schedule(order_of("q", std::to_string(number)),
-                         [&, number](const Result<Answer> &answer) {
-                           ++calls[number];
-                           if (answer)
-                             ++fine;
-                         });
+        if (number == each / 2) under_way.set_value();
+        engine->schedule(order_of("q", std::to_string(number)), [&, number](const Result<Answer>& answer) {
+          ++calls[number];
+          if (answer) ++fine;
+        });
       }
     });
   }
   under_way.get_future().wait();
   engine->close();
-  for (std::thread &caller : callers)
-    caller.join();
+  for (std::thread& caller : callers) caller.join();
   engine.reset();
-  CHECK(std::all_of(calls.begin(), calls.end(),
-                    [](const std::atomic<int> &n) { return n == 1; }));
+  CHECK(std::all_of(calls.begin(), calls.end(), [](const std::atomic<int>& n) { return n == 1; }));
   // What was acknowledged is there, and nothing else.
   CHECK(well(open_live(folder / "store")->stats("q")).counts.wait == fine);
 }
@@ -193,14 +169,11 @@ TEST_CASE("a callback may call the engine", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   Reply<std::vector<Claimed>> last;
-  engine->schedule(order_of("q", "a"), [&](const Result<Answer> &) {
-    engine->claim(
-        claim_of("q", "w"), [&](const Result<std::vector<Claimed>> &claimed) {
-          engine->release(report_on<ReleaseRequest>(claimed->at(0)),
-                          [&](const Result<Answer> &) {
-                            engine->claim(claim_of("q", "w"), last.callback());
-                          });
-        });
+  engine->schedule(order_of("q", "a"), [&](const Result<Answer>&) {
+    engine->claim(claim_of("q", "w"), [&](const Result<std::vector<Claimed>>& claimed) {
+      engine->release(report_on<ReleaseRequest>(claimed->at(0)),
+                      [&](const Result<Answer>&) { engine->claim(claim_of("q", "w"), last.callback()); });
+    });
   });
   CHECK(well(last.get()).at(0).attempt == 2);
 }
@@ -209,23 +182,20 @@ namespace {
 
 // Eight threads claim, a different number each time, until nothing is left.
 // Answers how often each of the orders was handed out.
-std::vector<int> hand_out_all(Engine &engine, std::size_t count) {
+std::vector<int> hand_out_all(Engine& engine, std::size_t count) {
   std::vector<std::atomic<int>> handed_out(count);
   on_threads(8, [&](int thread) {
     const std::string worker = "w" + std::to_string(thread);
     for (std::uint32_t round = 1;; ++round) {
-      const std::vector<Claimed> claimed =
-          well(engine.claim(claim_of("q", worker, 1 + round * 37 % 200)));
-      if (claimed.empty())
-        return;
+      const std::vector<Claimed> claimed = well(engine.claim(claim_of("q", worker, 1 + round * 37 % 200)));
+      if (claimed.empty()) return;
       std::vector<CompleteRequest> reports;
-      for (const Claimed &order : claimed) {
+      for (const Claimed& order : claimed) {
         ++handed_out.at(std::stoul(order.id));
         reports.push_back(report_on<CompleteRequest>(order));
       }
-      for (Result<Answer> &answer : engine.complete(std::move(reports))) {
-        if (well(std::move(answer)).outcome != Outcome::completed)
-          throw std::runtime_error("not completed");
+      for (Result<Answer>& answer : engine.complete(std::move(reports))) {
+        if (well(std::move(answer)).outcome != Outcome::completed) throw std::runtime_error("not completed");
       }
     }
   });
@@ -237,31 +207,27 @@ void check_each_handed_out_once(std::size_t count) {
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", count);
   const std::vector<int> handed_out = hand_out_all(*engine, count);
-  CHECK(std::count(handed_out.begin(), handed_out.end(), 1) ==
-        static_cast<std::ptrdiff_t>(count));
+  CHECK(std::count(handed_out.begin(), handed_out.end(), 1) == static_cast<std::ptrdiff_t>(count));
   CHECK(well(engine->stats("q")).counts == Counts{.success = count});
   CHECK(well(engine->check()).violations() == 0);
 }
 
-} // namespace
+}  // namespace
 
-TEST_CASE("eight threads claim 20,000 due orders: each is handed out once",
-          "[engine]") {
+TEST_CASE("eight threads claim 20,000 due orders: each is handed out once", "[engine]") {
   check_each_handed_out_once(20'000);
 }
 
 // Not in the normal run; in the build folder: tests/duelease_test_engine
 // '[must_show]'
-TEST_CASE("eight threads claim 200,000 due orders: each is handed out once",
-          "[.must_show]") {
+TEST_CASE("eight threads claim 200,000 due orders: each is handed out once", "[.must_show]") {
   check_each_handed_out_once(200'000);
 }
 
 // ---- Groups and durability
 // ----------------------------------------------------------------------
 
-TEST_CASE("what waits while the disk is busy becomes one group with one sync",
-          "[engine]") {
+TEST_CASE("what waits while the disk is busy becomes one group with one sync", "[engine]") {
   TemporaryFolder folder;
   HeldEngine engine(folder / "store");
   const std::uint64_t writes = engine.watch->writes();
@@ -271,14 +237,12 @@ TEST_CASE("what waits while the disk is busy becomes one group with one sync",
     engine->schedule(order_of("q", std::to_string(i)), replies[i].callback());
   }
   engine.run();
-  for (Reply<Answer> &reply : replies)
-    CHECK(well(reply.get()).outcome == Outcome::scheduled);
+  for (Reply<Answer>& reply : replies) CHECK(well(reply.get()).outcome == Outcome::scheduled);
   CHECK(engine.watch->writes() == writes + 1);
   CHECK(engine.watch->syncs() == syncs + 1);
 }
 
-TEST_CASE("a reply waits for its sync, and the next group is written meanwhile",
-          "[engine]") {
+TEST_CASE("a reply waits for its sync, and the next group is written meanwhile", "[engine]") {
   TemporaryFolder folder;
   HeldEngine engine(folder / "store");
   engine.run();
@@ -290,8 +254,7 @@ TEST_CASE("a reply waits for its sync, and the next group is written meanwhile",
   engine.watch->await_syncs(syncs + 1);
   Reply<Answer> second;
   engine->schedule(order_of("q", "b"), second.callback());
-  Reply<Answer>
-      nothing_new; // Changes nothing, but rests on what is not on disk yet.
+  Reply<Answer> nothing_new;  // Changes nothing, but rests on what is not on disk yet.
   engine->schedule(order_of("q", "a"), nothing_new.callback());
   engine.watch->await_writes(writes + 2);
   CHECK_FALSE(first.arrived());
@@ -313,13 +276,11 @@ TEST_CASE("what a group may take is limited in commands", "[engine]") {
     engine->schedule(order_of("q", std::to_string(i)), replies[i].callback());
   }
   engine.run();
-  for (Reply<Answer> &reply : replies)
-    CHECK(well(reply.get()).outcome == Outcome::scheduled);
+  for (Reply<Answer>& reply : replies) CHECK(well(reply.get()).outcome == Outcome::scheduled);
   CHECK(engine.watch->writes() == writes + 10);
 }
 
-TEST_CASE("at the levels interval and none a reply does not wait for the disk",
-          "[engine]") {
+TEST_CASE("at the levels interval and none a reply does not wait for the disk", "[engine]") {
   const Durability level = GENERATE(Durability::interval, Durability::none);
   TemporaryFolder folder;
   {
@@ -330,22 +291,19 @@ TEST_CASE("at the levels interval and none a reply does not wait for the disk",
     engine.watch->hold_syncs();
     engine.run();
     schedule_many(*engine, "q", 3000);
-    const std::vector<Claimed> claimed =
-        well(engine->claim(claim_of("q", "w")));
-    CHECK(well(engine->complete(report_on<CompleteRequest>(claimed.at(0))))
-              .outcome == Outcome::completed);
+    const std::vector<Claimed> claimed = well(engine->claim(claim_of("q", "w")));
+    CHECK(well(engine->complete(report_on<CompleteRequest>(claimed.at(0)))).outcome == Outcome::completed);
     CHECK(well(engine->order("q", claimed[0].id))->state == State::success);
     if (level == Durability::interval) {
       engine.watch->release_syncs();
-      engine.watch->await_syncs(engine.watch->syncs() + 1); // By itself.
+      engine.watch->await_syncs(engine.watch->syncs() + 1);  // By itself.
     }
   }
   const std::unique_ptr<Engine> again = open_live(folder / "store");
   CHECK(well(again->stats("q")).counts == Counts{.wait = 2999, .success = 1});
 }
 
-TEST_CASE("after a failed sync nothing is acknowledged, and reads go on",
-          "[engine]") {
+TEST_CASE("after a failed sync nothing is acknowledged, and reads go on", "[engine]") {
   TemporaryFolder folder;
   HeldEngine engine(folder / "store");
   engine.run();
@@ -354,12 +312,10 @@ TEST_CASE("after a failed sync nothing is acknowledged, and reads go on",
   engine->claim(claim_of("empty", "w", 1, long_wait), waiting.callback());
   engine.watch->fail_syncs({Code::storage, "the disk has caught fire"});
   for (int i = 0; i < 3; ++i) {
-    const Result<Answer> answer =
-        engine->schedule(order_of("q", "late-" + std::to_string(i)));
+    const Result<Answer> answer = engine->schedule(order_of("q", "late-" + std::to_string(i)));
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == Code::storage);
-    CHECK(answer.error().message.find("the disk has caught fire") !=
-          std::string::npos);
+    CHECK(answer.error().message.find("the disk has caught fire") != std::string::npos);
   }
   const Result<std::vector<Claimed>> ended = waiting.get();
   REQUIRE_FALSE(ended);
@@ -368,9 +324,7 @@ TEST_CASE("after a failed sync nothing is acknowledged, and reads go on",
   engine->close();
 }
 
-TEST_CASE(
-    "more commands than may wait are refused, and nothing else happens to them",
-    "[engine]") {
+TEST_CASE("more commands than may wait are refused, and nothing else happens to them", "[engine]") {
   TemporaryFolder folder;
   Options options = small_options();
   options.commands_waiting_max = 100;
@@ -379,30 +333,27 @@ TEST_CASE(
   for (std::size_t i = 0; i < accepted.size(); ++i) {
     engine->schedule(order_of("q", std::to_string(i)), accepted[i].callback());
   }
-  const Result<Answer> refused =
-      engine->schedule(order_of("q", "one-too-many")); // Answers at once.
+  const Result<Answer> refused = engine->schedule(order_of("q", "one-too-many"));  // Answers at once.
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::overloaded);
   CHECK(refused.error().message.find("100") != std::string::npos);
-  for (const Result<Answer> &answer :
-       engine->schedule(std::vector{order_of("q", "x"), order_of("q", "y")})) {
+  for (const Result<Answer>& answer : engine->schedule(std::vector{order_of("q", "x"), order_of("q", "y")})) {
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == Code::overloaded);
   }
   engine.run();
-  for (Reply<Answer> &reply : accepted)
-    CHECK(well(reply.get()).outcome == Outcome::scheduled);
-  CHECK(well(engine->schedule(order_of("q", "one-too-many"))).outcome ==
-        Outcome::scheduled);
+  for (Reply<Answer>& reply : accepted) CHECK(well(reply.get()).outcome == Outcome::scheduled);
+  CHECK(well(engine->schedule(order_of("q", "one-too-many"))).outcome == Outcome::scheduled);
   CHECK_FALSE(well(engine->order("q", "x")));
 }
 
 // ---- Waiting claims
 // -----------------------------------------------------------------------------
 
-TEST_CASE("waiting claims are served when an order falls due, not before, the "
-          "oldest first",
-          "[engine]") {
+TEST_CASE(
+    "waiting claims are served when an order falls due, not before, the "
+    "oldest first",
+    "[engine]") {
   TemporaryFolder folder;
   const auto clock = std::make_shared<ManualClock>();
   Options options = small_options();
@@ -411,8 +362,7 @@ TEST_CASE("waiting claims are served when an order falls due, not before, the "
   const Time start = clock->now().wall;
   std::vector<Reply<std::vector<Claimed>>> claims(3);
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    engine->claim(claim_of("q", "w" + std::to_string(i), 1, long_wait),
-                  claims[i].callback());
+    engine->claim(claim_of("q", "w" + std::to_string(i), 1, long_wait), claims[i].callback());
   }
   well(engine->schedule(order_of("q", "second", start + 4s)));
   well(engine->schedule(order_of("q", "first", start + 3s)));
@@ -447,8 +397,7 @@ TEST_CASE("a claim that has waited long enough is answered empty", "[engine]") {
   CHECK(well(claim.get()).empty());
 }
 
-TEST_CASE("the due timer goes off by itself, in time, again and again",
-          "[engine]") {
+TEST_CASE("the due timer goes off by itself, in time, again and again", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   const auto clock = system_clock();
@@ -457,11 +406,9 @@ TEST_CASE("the due timer goes off by itself, in time, again and again",
   for (int i = 0; i < orders; ++i) {
     const Time due = clock->now().wall + 10ms;
     Reply<std::vector<Claimed>> claim;
-    if (i % 2 == 0)
-      engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
+    if (i % 2 == 0) engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
     well(engine->schedule(order_of("q", std::to_string(i), due)));
-    if (i % 2 == 1)
-      engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
+    if (i % 2 == 1) engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
     CHECK(well(claim.get()).size() == 1);
     CHECK(clock->now().wall >= due);
   }
@@ -470,12 +417,11 @@ TEST_CASE("the due timer goes off by itself, in time, again and again",
   CHECK(clock->now().wall - start < orders * 500ms);
 }
 
-TEST_CASE("whatever makes an order due earlier wakes the claim that waits",
-          "[engine]") {
+TEST_CASE("whatever makes an order due earlier wakes the claim that waits", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   const Time later = system_clock()->now().wall + 1h;
-  const auto wait_for_one = [&](const auto &what_wakes_it) {
+  const auto wait_for_one = [&](const auto& what_wakes_it) {
     Reply<std::vector<Claimed>> claim;
     engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
     look_now(*engine);
@@ -486,9 +432,7 @@ TEST_CASE("whatever makes an order due earlier wakes the claim that waits",
     return claimed[0];
   };
   well(engine->schedule(order_of("q", "a", later)));
-  CHECK(wait_for_one([&] {
-          well(engine->reschedule({"q", "a", Time{}}));
-        }).id == "a");
+  CHECK(wait_for_one([&] { well(engine->reschedule({"q", "a", Time{}})); }).id == "a");
   well(engine->schedule(order_of("q", "b", later)));
   const Claimed b = wait_for_one([&] {
     ScheduleRequest upsert = order_of("q", "b");
@@ -496,19 +440,14 @@ TEST_CASE("whatever makes an order due earlier wakes the claim that waits",
     well(engine->schedule(upsert));
   });
   CHECK(b.id == "b");
-  CHECK(wait_for_one([&] {
-          well(engine->release(report_on<ReleaseRequest>(b)));
-        }).id == "b");
-  const Claimed c =
-      wait_for_one([&] { well(engine->schedule(order_of("q", "c"))); });
+  CHECK(wait_for_one([&] { well(engine->release(report_on<ReleaseRequest>(b))); }).id == "b");
+  const Claimed c = wait_for_one([&] { well(engine->schedule(order_of("q", "c"))); });
   auto failure = report_on<FailRequest>(c);
   failure.retry_at = Time{};
   CHECK(wait_for_one([&] { well(engine->fail(failure)); }).id == "c");
 }
 
-TEST_CASE(
-    "a paused queue keeps its orders from a waiting claim until it is resumed",
-    "[engine]") {
+TEST_CASE("a paused queue keeps its orders from a waiting claim until it is resumed", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   CHECK(well(engine->pause("q")).paused);
@@ -523,40 +462,34 @@ TEST_CASE(
   CHECK(ids(well(claim.get())) == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("a waiting claim is cancelled, an answered one is left alone",
-          "[engine]") {
+TEST_CASE("a waiting claim is cancelled, an answered one is left alone", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   Reply<std::vector<Claimed>> waiting;
-  const ClaimTicket ticket =
-      engine->claim(claim_of("q", "w", 1, long_wait), waiting.callback());
+  const ClaimTicket ticket = engine->claim(claim_of("q", "w", 1, long_wait), waiting.callback());
   Reply<std::vector<Claimed>> other;
   engine->claim(claim_of("q", "w", 1, long_wait), other.callback());
   engine->cancel_claim(ticket);
   CHECK(well(waiting.get()).empty());
   engine->cancel_claim(ticket);
   engine->cancel_claim(ClaimTicket{1'000'000});
-  well(engine->schedule(
-      order_of("q", "a"))); // For the claim that nobody cancelled.
+  well(engine->schedule(order_of("q", "a")));  // For the claim that nobody cancelled.
   CHECK(ids(well(other.get())) == std::vector<std::string>{"a"});
   engine->cancel_claim(ticket);
   look_now(*engine);
 }
 
-TEST_CASE("a claim is cancelled that is still behind a full group",
-          "[engine]") {
+TEST_CASE("a claim is cancelled that is still behind a full group", "[engine]") {
   TemporaryFolder folder;
   Options options = small_options();
   options.group_commands_max = 10;
   HeldEngine engine(folder / "store", options);
   std::vector<Reply<Answer>> before(50);
   for (std::size_t i = 0; i < before.size(); ++i) {
-    engine->schedule(order_of("other", std::to_string(i)),
-                     before[i].callback());
+    engine->schedule(order_of("other", std::to_string(i)), before[i].callback());
   }
   Reply<std::vector<Claimed>> claim;
-  const ClaimTicket ticket =
-      engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
+  const ClaimTicket ticket = engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
   engine->cancel_claim(ticket);
   engine.run();
   CHECK(well(claim.get()).empty());
@@ -568,22 +501,21 @@ TEST_CASE("more claims than may wait are refused", "[engine]") {
   options.claims_waiting_max = 2;
   const std::unique_ptr<Engine> engine = open_live(folder / "store", options);
   std::vector<Reply<std::vector<Claimed>>> claims(3);
-  for (auto &claim : claims)
-    engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
+  for (auto& claim : claims) engine->claim(claim_of("q", "w", 1, long_wait), claim.callback());
   const Result<std::vector<Claimed>> refused = claims[2].get();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::overloaded);
   engine->close();
-  for (std::size_t i = 0; i < 2; ++i)
-    CHECK(claims[i].get().error().code == Code::closing);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(claims[i].get().error().code == Code::closing);
 }
 
 // ---- Leases
 // -------------------------------------------------------------------------------------
 
-TEST_CASE("a lease that runs out is reaped by itself, and the order goes to "
-          "the claim that waits",
-          "[engine]") {
+TEST_CASE(
+    "a lease that runs out is reaped by itself, and the order goes to "
+    "the claim that waits",
+    "[engine]") {
   TemporaryFolder folder;
   const auto clock = std::make_shared<ManualClock>();
   Options options = small_options();
@@ -602,10 +534,8 @@ TEST_CASE("a lease that runs out is reaped by itself, and the order goes to "
   const Claimed second = well(waiting.get()).at(0);
   CHECK(second.attempt == 2);
   CHECK(second.token > first.token);
-  CHECK(well(engine->complete(report_on<CompleteRequest>(first))).outcome ==
-        Outcome::stale);
-  CHECK(well(engine->complete(report_on<CompleteRequest>(second))).outcome ==
-        Outcome::completed);
+  CHECK(well(engine->complete(report_on<CompleteRequest>(first))).outcome == Outcome::stale);
+  CHECK(well(engine->complete(report_on<CompleteRequest>(second))).outcome == Outcome::completed);
 }
 
 TEST_CASE("the lease timer goes off by itself", "[engine]") {
@@ -620,7 +550,7 @@ TEST_CASE("the lease timer goes off by itself", "[engine]") {
   }
   const auto took = std::chrono::steady_clock::now() - start;
   CHECK(took >= 9 * 20ms);
-  CHECK(took < 10 * 500ms); // By the look once a second alone: 9 s.
+  CHECK(took < 10 * 500ms);  // By the look once a second alone: 9 s.
 }
 
 TEST_CASE("without its timer an engine reaps when it is told to", "[engine]") {
@@ -637,21 +567,19 @@ TEST_CASE("without its timer an engine reaps when it is told to", "[engine]") {
   CHECK(well(engine->order("q", "a"))->state == State::processing);
   CHECK(well(engine->reap({"q", 10})) == 1);
   CHECK(well(engine->order("q", "a"))->state == State::wait);
-  CHECK(well(engine->complete(report_on<CompleteRequest>(first))).outcome ==
-        Outcome::stale);
+  CHECK(well(engine->complete(report_on<CompleteRequest>(first))).outcome == Outcome::stale);
 }
 
 // ---- The application's own writes
 // ---------------------------------------------------------------
 
-TEST_CASE("the application's writes take effect with the change that they are "
-          "given with, or not at all",
-          "[engine]") {
+TEST_CASE(
+    "the application's writes take effect with the change that they are "
+    "given with, or not at all",
+    "[engine]") {
   TemporaryFolder folder;
   std::unique_ptr<Engine> engine = open_live(folder / "store");
-  const auto value = [&](std::string_view key) {
-    return well(engine->app_get(key));
-  };
+  const auto value = [&](std::string_view key) { return well(engine->app_get(key)); };
   ScheduleRequest order = order_of("q", "a");
   order.app_writes = {put("row:a", "created"), put("row:b", "created too")};
   CHECK(well(engine->schedule(order)).outcome == Outcome::scheduled);
@@ -666,8 +594,7 @@ TEST_CASE("the application's writes take effect with the change that they are "
   stale.app_writes = {put("row:a", "by a stranger")};
   CHECK(well(engine->complete(stale)).outcome == Outcome::stale);
   auto report = report_on<CompleteRequest>(claimed);
-  report.app_writes = {put("row:a", "charged"),
-                       AppWrite{"row:b", std::nullopt}};
+  report.app_writes = {put("row:a", "charged"), AppWrite{"row:b", std::nullopt}};
   CHECK(well(engine->complete(report)).outcome == Outcome::completed);
   report.app_writes = {put("row:a", "charged twice")};
   CHECK(well(engine->complete(report)).outcome == Outcome::already);
@@ -680,18 +607,16 @@ TEST_CASE("the application's writes take effect with the change that they are "
   CHECK_FALSE(value("row:b"));
 }
 
-TEST_CASE("the application's rows are listed by the order of their keys",
-          "[engine]") {
+TEST_CASE("the application's rows are listed by the order of their keys", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   ScheduleRequest order = order_of("q", "a");
-  for (const char *key : {"c", "a", "d", "b"})
+  for (const char* key : {"c", "a", "d", "b"})
     order.app_writes.push_back(put(key, std::string("value of ") + key));
   well(engine->schedule(order));
-  const auto keys = [&](std::string_view from, std::string_view to,
-                        std::size_t limit) {
+  const auto keys = [&](std::string_view from, std::string_view to, std::size_t limit) {
     std::string out;
-    for (const AppEntry &entry : well(engine->app_list(from, to, limit))) {
+    for (const AppEntry& entry : well(engine->app_list(from, to, limit))) {
       CHECK(entry.value == "value of " + entry.key);
       out += entry.key;
     }
@@ -705,9 +630,10 @@ TEST_CASE("the application's rows are listed by the order of their keys",
 // ---- Backup
 // -------------------------------------------------------------------------------------
 
-TEST_CASE("a backup made while others write holds all that was acknowledged "
-          "before it",
-          "[engine]") {
+TEST_CASE(
+    "a backup made while others write holds all that was acknowledged "
+    "before it",
+    "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   std::atomic<bool> enough = false;
@@ -716,29 +642,23 @@ TEST_CASE("a backup made while others write holds all that was acknowledged "
   std::thread writing([&] {
     for (std::uint64_t i = 0; !enough; ++i) {
       well(engine->schedule(order_of("q", std::to_string(i))));
-      const std::vector<Claimed> claimed =
-          well(engine->claim(claim_of("q", "w")));
-      if (i % 2 == 0)
-        well(engine->complete(report_on<CompleteRequest>(claimed.at(0))));
+      const std::vector<Claimed> claimed = well(engine->claim(claim_of("q", "w")));
+      if (i % 2 == 0) well(engine->complete(report_on<CompleteRequest>(claimed.at(0))));
       acknowledged = i + 1;
-      if (i == 100)
-        under_way.set_value();
+      if (i == 100) under_way.set_value();
     }
   });
   under_way.get_future().wait();
   for (int round = 0; round < 3; ++round) {
-    const std::filesystem::path copy =
-        folder / ("backup-" + std::to_string(round));
+    const std::filesystem::path copy = folder / ("backup-" + std::to_string(round));
     const std::uint64_t before = acknowledged;
     well(engine->backup(copy));
     const std::uint64_t after = acknowledged;
     well(restore(copy, folder / ("restored-" + std::to_string(round))));
-    const std::unique_ptr<Engine> restored =
-        open_live(folder / ("restored-" + std::to_string(round)));
+    const std::unique_ptr<Engine> restored = open_live(folder / ("restored-" + std::to_string(round)));
     CHECK(well(restored->check()).violations() == 0);
     const Counts counts = well(restored->stats("q")).counts;
-    const std::uint64_t orders =
-        counts.wait + counts.processing + counts.success;
+    const std::uint64_t orders = counts.wait + counts.processing + counts.success;
     CHECK(orders >= before);
     CHECK(orders <= after + 1);
     CHECK(counts.success >= before / 2);
@@ -760,20 +680,15 @@ TEST_CASE("closing answers every call under way, and hangs none", "[engine]") {
     for (int thread = 0; thread < 6; ++thread) {
       threads.push_back(std::async(std::launch::async, [&, thread] {
         for (int i = 0;; ++i) {
-          const std::string id = std::to_string(round) + "-" +
-                                 std::to_string(thread) + "-" +
-                                 std::to_string(i);
-          if (++calls == 30 + round)
-            under_way.set_value();
+          const std::string id =
+              std::to_string(round) + "-" + std::to_string(thread) + "-" + std::to_string(i);
+          if (++calls == 30 + round) under_way.set_value();
           if (thread % 2 == 0) {
             const Result<Answer> answer = engine->schedule(order_of("q", id));
-            if (!answer)
-              return answer.error().code;
+            if (!answer) return answer.error().code;
           } else {
-            const auto claimed = engine->claim(
-                claim_of("q" + std::to_string(thread % 4), "w", 5, long_wait));
-            if (!claimed)
-              return claimed.error().code;
+            const auto claimed = engine->claim(claim_of("q" + std::to_string(thread % 4), "w", 5, long_wait));
+            if (!claimed) return claimed.error().code;
           }
         }
       }));
@@ -781,12 +696,10 @@ TEST_CASE("closing answers every call under way, and hangs none", "[engine]") {
     under_way.get_future().wait();
     std::thread also([&] { engine->close(); });
     engine->close();
-    for (std::future<Code> &thread : threads)
-      CHECK(thread.get() == Code::closing);
+    for (std::future<Code>& thread : threads) CHECK(thread.get() == Code::closing);
     also.join();
-    CHECK(engine->schedule(order_of("q", "late")).error().code ==
-          Code::closing);
-    CHECK(engine->queues().has_value()); // Reads go on until the end.
+    CHECK(engine->schedule(order_of("q", "late")).error().code == Code::closing);
+    CHECK(engine->queues().has_value());  // Reads go on until the end.
   }
 }
 
@@ -798,8 +711,7 @@ TEST_CASE("leases go on after the engine was closed and opened", "[engine]") {
   engine.reset();
   engine = open_live(folder / "store");
   CHECK(well(engine->claim(claim_of("q", "other"))).empty());
-  CHECK(well(engine->complete(report_on<CompleteRequest>(claimed))).outcome ==
-        Outcome::completed);
+  CHECK(well(engine->complete(report_on<CompleteRequest>(claimed))).outcome == Outcome::completed);
 }
 
 TEST_CASE("closing without waiting tells when it is done", "[engine]") {
@@ -812,28 +724,25 @@ TEST_CASE("closing without waiting tells when it is done", "[engine]") {
   engine->close([&] { closed.set_value(); });
   engine->close([&] { closed_again.set_value(); });
   CHECK(closed.get_future().wait_for(patience) == std::future_status::ready);
-  CHECK(closed_again.get_future().wait_for(patience) ==
-        std::future_status::ready);
+  CHECK(closed_again.get_future().wait_for(patience) == std::future_status::ready);
   CHECK(waiting.get().error().code == Code::closing);
   engine.reset();
-  CHECK(open_live(folder / "store") != nullptr); // The store is let go of.
+  CHECK(open_live(folder / "store") != nullptr);  // The store is let go of.
 }
 
-TEST_CASE("options out of range are refused before anything is made",
-          "[engine]") {
+TEST_CASE("options out of range are refused before anything is made", "[engine]") {
   TemporaryFolder folder;
-  const auto refusal = [&](const auto &spoil) {
+  const auto refusal = [&](const auto& spoil) {
     Options options;
     spoil(options);
-    const Result<std::unique_ptr<Engine>> engine =
-        Engine::open(folder / "store", options);
+    const Result<std::unique_ptr<Engine>> engine = Engine::open(folder / "store", options);
     REQUIRE_FALSE(engine);
     CHECK(engine.error().code == Code::invalid);
     CHECK_FALSE(std::filesystem::exists(folder / "store"));
   };
-  refusal([](Options &o) { o.sync_interval = 0ms; });
-  refusal([](Options &o) { o.restart_grace = 2h; });
-  refusal([](Options &o) { o.group_commands_max = 0; });
-  refusal([](Options &o) { o.commands_waiting_max = 0; });
-  refusal([](Options &o) { o.memtable_bytes = 1; });
+  refusal([](Options& o) { o.sync_interval = 0ms; });
+  refusal([](Options& o) { o.restart_grace = 2h; });
+  refusal([](Options& o) { o.group_commands_max = 0; });
+  refusal([](Options& o) { o.commands_waiting_max = 0; });
+  refusal([](Options& o) { o.memtable_bytes = 1; });
 }

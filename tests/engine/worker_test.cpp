@@ -45,8 +45,7 @@ WorkerOptions draining(std::string queue, std::uint32_t concurrency = 1) {
 }
 
 // Runs a worker until its queue is empty.
-WorkerTotals drain(Engine &engine, Worker::Handler handler,
-                   std::uint32_t concurrency = 1) {
+WorkerTotals drain(Engine& engine, Worker::Handler handler, std::uint32_t concurrency = 1) {
   Worker worker(engine, draining("q", concurrency), std::move(handler));
   well(worker.start());
   well(worker.wait());
@@ -55,7 +54,7 @@ WorkerTotals drain(Engine &engine, Worker::Handler handler,
 
 // A door that handlers wait at until the test opens it.
 class Door {
-public:
+ public:
   void open() {
     const std::lock_guard lock(mutex_);
     open_ = true;
@@ -80,7 +79,7 @@ public:
     return came_;
   }
 
-private:
+ private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int came_ = 0;
@@ -88,42 +87,38 @@ private:
 };
 
 // A handler that works until its lease is lost.
-bool await_loss(const LeaseWatch &lease) {
+bool await_loss(const LeaseWatch& lease) {
   const Steady::time_point end = Steady::now() + patience;
   while (!lease.lost()) {
-    if (Steady::now() > end)
-      return false;
+    if (Steady::now() > end) return false;
     std::this_thread::yield();
   }
   return true;
 }
 
-Handled done(const Claimed &, const LeaseWatch &) { return Handled::done(); }
+Handled done(const Claimed&, const LeaseWatch&) { return Handled::done(); }
 
 // A source whose claims the test answers. All else it answers before the call
 // returns, as told by `answer`.
 class PlayedSource final : public WorkSource {
-public:
+ public:
   struct Call {
     std::string what;
     std::string id;
     Steady::time_point at = Steady::now();
-    std::string error{}; // fail
+    std::string error{};  // fail
   };
   // Asked with no lock held.
-  std::function<Result<Answer>(const Call &)> answer =
-      [](const Call &call) -> Result<Answer> {
-    static const std::map<std::string, Outcome> outcomes = {
-        {"complete", Outcome::completed},
-        {"fail", Outcome::requeued},
-        {"release", Outcome::requeued},
-        {"extend", Outcome::extended}};
+  std::function<Result<Answer>(const Call&)> answer = [](const Call& call) -> Result<Answer> {
+    static const std::map<std::string, Outcome> outcomes = {{"complete", Outcome::completed},
+                                                            {"fail", Outcome::requeued},
+                                                            {"release", Outcome::requeued},
+                                                            {"extend", Outcome::extended}};
     return Answer{.outcome = outcomes.at(call.what)};
   };
   std::vector<Claimed> orders_on_cancel;
 
-  ClaimTicket claim(ClaimRequest request,
-                    Callback<std::vector<Claimed>> callback) override {
+  ClaimTicket claim(ClaimRequest request, Callback<std::vector<Claimed>> callback) override {
     const std::lock_guard lock(mutex_);
     claims_.push_back(std::move(request));
     waiting_ = std::move(callback);
@@ -133,8 +128,7 @@ public:
   void cancel_claim(ClaimTicket ticket) override {
     {
       const std::lock_guard lock(mutex_);
-      if (ticket != ClaimTicket{claims_.size()} || !waiting_)
-        return;
+      if (ticket != ClaimTicket{claims_.size()} || !waiting_) return;
     }
     give(orders_on_cancel);
   }
@@ -156,8 +150,7 @@ public:
     Callback<std::vector<Claimed>> callback;
     {
       std::unique_lock lock(mutex_);
-      if (!changed_.wait_for(lock, patience,
-                             [this] { return waiting_ != nullptr; })) {
+      if (!changed_.wait_for(lock, patience, [this] { return waiting_ != nullptr; })) {
         throw std::runtime_error("no claim came");
       }
       callback = std::exchange(waiting_, nullptr);
@@ -167,16 +160,14 @@ public:
   // The claim that waits; waits for it first.
   ClaimRequest await_claim(std::size_t number) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, patience,
-                           [&] { return claims_.size() >= number; })) {
+    if (!changed_.wait_for(lock, patience, [&] { return claims_.size() >= number; })) {
       throw std::runtime_error("no claim came");
     }
     return claims_.at(number - 1);
   }
   std::vector<Call> await_calls(std::size_t count) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, patience,
-                           [&] { return calls_.size() >= count; })) {
+    if (!changed_.wait_for(lock, patience, [&] { return calls_.size() >= count; })) {
       throw std::runtime_error("no call came");
     }
     return calls_;
@@ -188,13 +179,12 @@ public:
   std::string calls() const {
     const std::lock_guard lock(mutex_);
     std::string out;
-    for (const Call &call : calls_)
-      out += call.what + " " + call.id + "; ";
+    for (const Call& call : calls_) out += call.what + " " + call.id + "; ";
     return out;
   }
 
-private:
-  void note(const Call &call, const Callback<Answer> &callback) {
+ private:
+  void note(const Call& call, const Callback<Answer>& callback) {
     {
       const std::lock_guard lock(mutex_);
       calls_.push_back(call);
@@ -210,10 +200,9 @@ private:
   std::vector<Call> calls_;
 };
 
-std::vector<Claimed> orders(const std::vector<std::string> &ids,
-                            Duration lease = 1h) {
+std::vector<Claimed> orders(const std::vector<std::string>& ids, Duration lease = 1h) {
   std::vector<Claimed> out;
-  for (const std::string &id : ids) {
+  for (const std::string& id : ids) {
     Claimed order;
     order.queue = "q";
     order.id = id;
@@ -223,20 +212,21 @@ std::vector<Claimed> orders(const std::vector<std::string> &ids,
   return out;
 }
 
-} // namespace
+}  // namespace
 
 // ---- Handling
 // -----------------------------------------------------------------------------------
 
-TEST_CASE("a worker completes each order with its result and the application's "
-          "writes",
-          "[worker]") {
+TEST_CASE(
+    "a worker completes each order with its result and the application's "
+    "writes",
+    "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 20);
   WorkerOptions options = draining("q");
   options.name = "till-1";
-  Worker worker(*engine, options, [](const Claimed &order, const LeaseWatch &) {
+  Worker worker(*engine, options, [](const Claimed& order, const LeaseWatch&) {
     Handled handled = Handled::done("charged " + order.id);
     handled.app_writes = {AppWrite{"charge:" + order.id, "1"}};
     return handled;
@@ -255,35 +245,25 @@ TEST_CASE("a worker completes each order with its result and the application's "
 TEST_CASE("a worker reports what its handler decided", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
-  const Time later =
-      std::chrono::floor<Duration>(std::chrono::system_clock::now()) + 1h;
-  for (const char *id : {"done", "fails", "fails-later", "fails-for-good",
-                         "throws", "throws-a-number", "abandoned"}) {
+  const Time later = std::chrono::floor<Duration>(std::chrono::system_clock::now()) + 1h;
+  for (const char* id :
+       {"done", "fails", "fails-later", "fails-for-good", "throws", "throws-a-number", "abandoned"}) {
     well(engine->schedule(order_of("q", id)));
   }
-  Worker worker(*engine, draining("q"),
-                [&](const Claimed &order, const LeaseWatch &) -> Handled {
-                  if (order.attempt > 1)
-                    return Handled::done();
-                  if (order.id == "throws")
-                    throw std::runtime_error("no paper left");
-                  if (order.id == "throws-a-number")
-                    throw 42;
-                  if (order.id == "abandoned")
-                    return Handled::abandon();
-                  if (order.id == "done")
-                    return Handled::done();
-                  Handled handled = Handled::failed("refused by the bank");
-                  if (order.id == "fails-later")
-                    handled.retry_at = later;
-                  handled.final = order.id == "fails-for-good";
-                  return handled;
-                });
+  Worker worker(*engine, draining("q"), [&](const Claimed& order, const LeaseWatch&) -> Handled {
+    if (order.attempt > 1) return Handled::done();
+    if (order.id == "throws") throw std::runtime_error("no paper left");
+    if (order.id == "throws-a-number") throw 42;
+    if (order.id == "abandoned") return Handled::abandon();
+    if (order.id == "done") return Handled::done();
+    Handled handled = Handled::failed("refused by the bank");
+    if (order.id == "fails-later") handled.retry_at = later;
+    handled.final = order.id == "fails-for-good";
+    return handled;
+  });
   well(worker.start());
   well(worker.wait());
-  const auto order = [&](const char *id) {
-    return *well(engine->order("q", id));
-  };
+  const auto order = [&](const char* id) { return *well(engine->order("q", id)); };
   CHECK(order("done").state == State::success);
   CHECK(order("fails").state == State::wait);
   CHECK(order("fails").error == "refused by the bank");
@@ -291,10 +271,8 @@ TEST_CASE("a worker reports what its handler decided", "[worker]") {
   CHECK(order("fails-for-good").state == State::failed);
   CHECK(order("throws").error == "no paper left");
   CHECK(order("throws").failures == 1);
-  CHECK(order("throws-a-number").error ==
-        "the handler threw something that is no std::exception");
-  CHECK(order("abandoned").state ==
-        State::processing); // Until its lease runs out.
+  CHECK(order("throws-a-number").error == "the handler threw something that is no std::exception");
+  CHECK(order("abandoned").state == State::processing);  // Until its lease runs out.
   const WorkerTotals totals = worker.totals();
   CHECK(totals.claimed == 7);
   CHECK(totals.completed == 1);
@@ -302,29 +280,25 @@ TEST_CASE("a worker reports what its handler decided", "[worker]") {
   CHECK(totals.lost == 1);
 }
 
-TEST_CASE("a handler gives its order back, and the try is not counted",
-          "[worker]") {
+TEST_CASE("a handler gives its order back, and the try is not counted", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 1);
-  const WorkerTotals totals =
-      drain(*engine, [](const Claimed &order, const LeaseWatch &) {
-        return order.attempt < 3 ? Handled::release() : Handled::done();
-      });
+  const WorkerTotals totals = drain(*engine, [](const Claimed& order, const LeaseWatch&) {
+    return order.attempt < 3 ? Handled::release() : Handled::done();
+  });
   CHECK(totals.released == 2);
   CHECK(totals.completed == 1);
   CHECK(well(engine->order("q", "0"))->tries_used == 1);
 }
 
-TEST_CASE("a report that is too large fails the order and says why",
-          "[worker]") {
+TEST_CASE("a report that is too large fails the order and says why", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 1);
-  const WorkerTotals totals =
-      drain(*engine, [](const Claimed &, const LeaseWatch &) {
-        return Handled::done(std::string(3 * 1024 * 1024, 'x'));
-      });
+  const WorkerTotals totals = drain(*engine, [](const Claimed&, const LeaseWatch&) {
+    return Handled::done(std::string(3 * 1024 * 1024, 'x'));
+  });
   CHECK(totals.failed == 1);
   const Order order = *well(engine->order("q", "0"));
   CHECK(order.state == State::wait);
@@ -332,8 +306,7 @@ TEST_CASE("a report that is too large fails the order and says why",
   CHECK(order.failures == 1);
 }
 
-TEST_CASE("several workers with several handlers handle each order once",
-          "[worker]") {
+TEST_CASE("several workers with several handlers handle each order once", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   constexpr std::size_t count = 3000;
@@ -342,21 +315,19 @@ TEST_CASE("several workers with several handlers handle each order once",
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < 4; ++i) {
     workers.push_back(
-        std::make_unique<Worker>(*engine, draining("q", 4),
-                                 [&](const Claimed &order, const LeaseWatch &) {
-                                   ++handled.at(std::stoul(order.id));
-                                   return Handled::done();
-                                 }));
+        std::make_unique<Worker>(*engine, draining("q", 4), [&](const Claimed& order, const LeaseWatch&) {
+          ++handled.at(std::stoul(order.id));
+          return Handled::done();
+        }));
     well(workers.back()->start());
   }
   std::uint64_t completed = 0;
-  for (const std::unique_ptr<Worker> &worker : workers) {
+  for (const std::unique_ptr<Worker>& worker : workers) {
     well(worker->wait());
     completed += worker->totals().completed;
   }
   CHECK(completed == count);
-  CHECK(std::all_of(handled.begin(), handled.end(),
-                    [](const std::atomic<int> &n) { return n == 1; }));
+  CHECK(std::all_of(handled.begin(), handled.end(), [](const std::atomic<int>& n) { return n == 1; }));
   CHECK(well(engine->check()).violations() == 0);
 }
 
@@ -370,16 +341,15 @@ TEST_CASE("a worker never holds more orders than it has handlers", "[worker]") {
   Door door;
   std::atomic<int> at_once = 0;
   std::atomic<int> most = 0;
-  Worker worker(*engine, draining("q", 3),
-                [&](const Claimed &, const LeaseWatch &) {
-                  const int now = ++at_once;
-                  int seen = most;
-                  while (now > seen && !most.compare_exchange_weak(seen, now)) {
-                  }
-                  door.pass();
-                  --at_once;
-                  return Handled::done();
-                });
+  Worker worker(*engine, draining("q", 3), [&](const Claimed&, const LeaseWatch&) {
+    const int now = ++at_once;
+    int seen = most;
+    while (now > seen && !most.compare_exchange_weak(seen, now)) {
+    }
+    door.pass();
+    --at_once;
+    return Handled::done();
+  });
   well(worker.start());
   door.await(3);
   look_now(*engine);
@@ -391,16 +361,16 @@ TEST_CASE("a worker never holds more orders than it has handlers", "[worker]") {
   CHECK(most == 3);
 }
 
-TEST_CASE("a worker asks for as many orders as it has handlers free, and waits "
-          "without asking again",
-          "[worker]") {
+TEST_CASE(
+    "a worker asks for as many orders as it has handlers free, and waits "
+    "without asking again",
+    "[worker]") {
   PlayedSource source;
   Door door;
-  Worker worker(source, options_for("q", 3),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(source, options_for("q", 3), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
   CHECK(source.await_claim(1).count == 3);
   CHECK(source.await_claim(1).wait >= 1min);
@@ -409,26 +379,24 @@ TEST_CASE("a worker asks for as many orders as it has handlers free, and waits "
   door.await(2);
   source.give(orders({"c"}));
   door.await(3);
-  CHECK(source.claims() == 2); // Nobody is free.
+  CHECK(source.claims() == 2);  // Nobody is free.
   door.open();
   source.await_calls(3);
-  source.give(orders({})); // The wait was over: it asks again.
+  source.give(orders({}));  // The wait was over: it asks again.
   source.await_claim(4);
   worker.stop();
   CHECK(source.claims() == 4);
 }
 
-TEST_CASE("an order that is scheduled later wakes a worker that waits",
-          "[worker]") {
+TEST_CASE("an order that is scheduled later wakes a worker that waits", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   Door door;
   door.open();
-  Worker worker(*engine, options_for("q"),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(*engine, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
   for (int i = 1; i <= 5; ++i) {
     well(engine->schedule(order_of("q", std::to_string(i))));
@@ -442,9 +410,8 @@ TEST_CASE("a worker tries again when its source is overloaded", "[worker]") {
   PlayedSource source;
   std::atomic<int> refusals = 3;
   const auto fine = source.answer;
-  source.answer = [&](const PlayedSource::Call &call) -> Result<Answer> {
-    if (call.what == "complete" && refusals-- > 0)
-      return fail(Code::overloaded, "too much to do");
+  source.answer = [&](const PlayedSource::Call& call) -> Result<Answer> {
+    if (call.what == "complete" && refusals-- > 0) return fail(Code::overloaded, "too much to do");
     return fine(call);
   };
   Worker worker(source, options_for("q"), done);
@@ -462,34 +429,28 @@ TEST_CASE("a worker tries again when its source is overloaded", "[worker]") {
 // ---- Leases
 // -------------------------------------------------------------------------------------
 
-TEST_CASE(
-    "a lease is extended every third of its length while the handler runs",
-    "[worker]") {
+TEST_CASE("a lease is extended every third of its length while the handler runs", "[worker]") {
   TemporaryFolder folder;
-  const auto clock =
-      std::make_shared<ManualClock>(); // Stands still: no lease runs out here.
+  const auto clock = std::make_shared<ManualClock>();  // Stands still: no lease runs out here.
   Options engine_options = small_options();
   engine_options.clock = clock;
-  const std::unique_ptr<Engine> engine =
-      open_live(folder / "store", engine_options);
+  const std::unique_ptr<Engine> engine = open_live(folder / "store", engine_options);
   schedule_many(*engine, "q", 1);
   const std::uint64_t before = well(engine->last_sequence());
   Door door;
   WorkerOptions options = draining("q");
   options.lease = 90ms;
-  Worker worker(*engine, options, [&](const Claimed &, const LeaseWatch &) {
+  Worker worker(*engine, options, [&](const Claimed&, const LeaseWatch&) {
     door.pass();
     return Handled::done();
   });
   well(worker.start());
   door.await(1);
-  clock->pass(80ms); // An extend now moves the deadline, and so takes a
-                     // sequence number.
+  clock->pass(80ms);  // An extend now moves the deadline, and so takes a
+                      // sequence number.
   const Steady::time_point end = Steady::now() + patience;
-  while (well(engine->last_sequence()) < before + 2 && Steady::now() < end)
-    std::this_thread::yield();
-  CHECK(well(engine->order("q", "0"))->lease_expires_at ==
-        clock->now().wall + 90ms);
+  while (well(engine->last_sequence()) < before + 2 && Steady::now() < end) std::this_thread::yield();
+  CHECK(well(engine->order("q", "0"))->lease_expires_at == clock->now().wall + 90ms);
   clock->pass(80ms);
   look_now(*engine);
   CHECK(well(engine->order("q", "0"))->state == State::processing);
@@ -501,11 +462,10 @@ TEST_CASE(
 TEST_CASE("extends come each third of the lease that was given", "[worker]") {
   PlayedSource source;
   Door door;
-  Worker worker(source, options_for("q"),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
   const Steady::time_point start = Steady::now();
   source.give(orders({"a"}, 150ms));
@@ -517,12 +477,10 @@ TEST_CASE("extends come each third of the lease that was given", "[worker]") {
   }
   worker.stop();
   const std::string all = source.calls();
-  CHECK(all.substr(all.size() - 12) ==
-        "complete a; "); // No extend after the report.
+  CHECK(all.substr(all.size() - 12) == "complete a; ");  // No extend after the report.
 }
 
-TEST_CASE("a handler is told when its order was cancelled by force",
-          "[worker]") {
+TEST_CASE("a handler is told when its order was cancelled by force", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 1);
@@ -530,12 +488,11 @@ TEST_CASE("a handler is told when its order was cancelled by force",
   std::atomic<bool> told = false;
   WorkerOptions options = options_for("q");
   options.lease = 300ms;
-  Worker worker(*engine, options,
-                [&](const Claimed &, const LeaseWatch &lease) {
-                  door.pass();
-                  told = await_loss(lease);
-                  return Handled::done("nobody wants it");
-                });
+  Worker worker(*engine, options, [&](const Claimed&, const LeaseWatch& lease) {
+    door.pass();
+    told = await_loss(lease);
+    return Handled::done("nobody wants it");
+  });
   well(worker.start());
   door.await(1);
   CancelRequest cancel;
@@ -550,20 +507,18 @@ TEST_CASE("a handler is told when its order was cancelled by force",
   CHECK(well(engine->order("q", "0"))->state == State::aborted);
 }
 
-TEST_CASE("a lease is lost when it runs out and no extend was answered",
-          "[worker]") {
+TEST_CASE("a lease is lost when it runs out and no extend was answered", "[worker]") {
   PlayedSource source;
-  source.answer = [](const PlayedSource::Call &) -> Result<Answer> {
+  source.answer = [](const PlayedSource::Call&) -> Result<Answer> {
     return fail(Code::overloaded, "too much to do");
   };
   std::atomic<bool> told = false;
   Steady::time_point lost_at;
-  Worker worker(
-      source, options_for("q"), [&](const Claimed &, const LeaseWatch &lease) {
-        told = await_loss(lease);
-        lost_at = Steady::now();
-        return Handled::done(); // Its report meets the same, and is given up.
-      });
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch& lease) {
+    told = await_loss(lease);
+    lost_at = Steady::now();
+    return Handled::done();  // Its report meets the same, and is given up.
+  });
   well(worker.start());
   const Steady::time_point start = Steady::now();
   source.give(orders({"a"}, 200ms));
@@ -574,24 +529,21 @@ TEST_CASE("a lease is lost when it runs out and no extend was answered",
   CHECK(worker.totals().lost == 1);
 }
 
-TEST_CASE("the report of a worker that lost its lease changes nothing",
-          "[worker]") {
+TEST_CASE("the report of a worker that lost its lease changes nothing", "[worker]") {
   TemporaryFolder folder;
   const auto clock = std::make_shared<ManualClock>();
   Options engine_options = small_options();
   engine_options.clock = clock;
-  const std::unique_ptr<Engine> engine =
-      open_live(folder / "store", engine_options);
+  const std::unique_ptr<Engine> engine = open_live(folder / "store", engine_options);
   schedule_many(*engine, "q", 1);
   Door door;
-  Worker slow(*engine, options_for("q"),
-              [&](const Claimed &, const LeaseWatch &) {
-                door.pass();
-                return Handled::done("late");
-              });
+  Worker slow(*engine, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done("late");
+  });
   well(slow.start());
   door.await(1);
-  clock->pass(31s); // As if this process had been asleep: no extend was made.
+  clock->pass(31s);  // As if this process had been asleep: no extend was made.
   look_now(*engine);
   const Claimed again = well(engine->claim(claim_of("q", "other"))).at(0);
   CHECK(again.attempt == 2);
@@ -601,24 +553,21 @@ TEST_CASE("the report of a worker that lost its lease changes nothing",
   CHECK(slow.totals().lost == 1);
   CHECK(well(engine->order("q", "0"))->state == State::processing);
   CHECK(well(engine->order("q", "0"))->worker == "other");
-  CHECK(well(engine->complete(report_on<CompleteRequest>(again))).outcome ==
-        Outcome::completed);
+  CHECK(well(engine->complete(report_on<CompleteRequest>(again))).outcome == Outcome::completed);
 }
 
 // ---- Ending
 // -------------------------------------------------------------------------------------
 
-TEST_CASE("a stop lets the handler under way finish, and begins nothing new",
-          "[worker]") {
+TEST_CASE("a stop lets the handler under way finish, and begins nothing new", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 5);
   Door door;
-  Worker worker(*engine, options_for("q"),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(*engine, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
   door.await(1);
   worker.request_stop();
@@ -638,8 +587,7 @@ TEST_CASE("a stop ends the claim that waits", "[worker]") {
   for (int i = 0; i < 50; ++i) {
     Worker worker(*engine, options_for("q", 2), done);
     well(worker.start());
-    if (i % 2 == 0)
-      look_now(*engine); // Else the stop may come before the claim.
+    if (i % 2 == 0) look_now(*engine);  // Else the stop may come before the claim.
     worker.stop();
     CHECK(worker.totals().claimed == 0);
   }
@@ -648,17 +596,14 @@ TEST_CASE("a stop ends the claim that waits", "[worker]") {
   CHECK(well(engine->claim(claim_of("q", "w"))).size() == 1);
 }
 
-TEST_CASE(
-    "orders that come in answer to a cancelled claim are given back unhandled",
-    "[worker]") {
+TEST_CASE("orders that come in answer to a cancelled claim are given back unhandled", "[worker]") {
   PlayedSource source;
   source.orders_on_cancel = orders({"a", "b"});
   std::atomic<int> handled = 0;
-  Worker worker(source, options_for("q", 2),
-                [&](const Claimed &, const LeaseWatch &) {
-                  ++handled;
-                  return Handled::done();
-                });
+  Worker worker(source, options_for("q", 2), [&](const Claimed&, const LeaseWatch&) {
+    ++handled;
+    return Handled::done();
+  });
   well(worker.start());
   source.await_claim(1);
   worker.stop();
@@ -676,23 +621,19 @@ TEST_CASE("a worker stopped at any moment loses nothing", "[worker]") {
   std::uint64_t completed = 0;
   for (int round = 0; completed < count && round < 1000; ++round) {
     std::atomic<int> left = 1 + round % 17;
-    Worker *self = nullptr;
-    Worker worker(*engine, options_for("q", 3),
-                  [&](const Claimed &, const LeaseWatch &) {
-                    if (--left == 0)
-                      self->request_stop();
-                    return Handled::done();
-                  });
+    Worker* self = nullptr;
+    Worker worker(*engine, options_for("q", 3), [&](const Claimed&, const LeaseWatch&) {
+      if (--left == 0) self->request_stop();
+      return Handled::done();
+    });
     self = &worker;
     well(worker.start());
-    if (count - completed < 17)
-      look_now(*engine), worker.request_stop();
+    if (count - completed < 17) look_now(*engine), worker.request_stop();
     well(worker.wait());
     const WorkerTotals totals = worker.totals();
     CHECK(totals.claimed == totals.completed + totals.released);
     completed += totals.completed;
-    CHECK(well(engine->stats("q")).counts ==
-          Counts{.wait = count - completed, .success = completed});
+    CHECK(well(engine->stats("q")).counts == Counts{.wait = count - completed, .success = completed});
   }
   CHECK(completed == count);
 }
@@ -702,10 +643,9 @@ TEST_CASE("a drain also does what its last handlers put in", "[worker]") {
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   const std::uint32_t concurrency = GENERATE(1u, 3u);
   schedule_many(*engine, "q", 1);
-  const auto handler = [&](const Claimed &order, const LeaseWatch &) {
+  const auto handler = [&](const Claimed& order, const LeaseWatch&) {
     const int number = std::stoi(order.id);
-    if (number < 50)
-      well(engine->schedule(order_of("q", std::to_string(number + 1))));
+    if (number < 50) well(engine->schedule(order_of("q", std::to_string(number + 1))));
     return Handled::done();
   };
   CHECK(drain(*engine, handler, concurrency).completed == 51);
@@ -715,22 +655,19 @@ TEST_CASE("a drain of nothing ends at once", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
   CHECK(drain(*engine, done, 4).claimed == 0);
-  well(engine->schedule(
-      order_of("q", "not-yet", system_clock()->now().wall + 1h)));
+  well(engine->schedule(order_of("q", "not-yet", system_clock()->now().wall + 1h)));
   CHECK(drain(*engine, done, 4).claimed == 0);
 }
 
-TEST_CASE("the end of the engine ends the worker, and is its error",
-          "[worker]") {
+TEST_CASE("the end of the engine ends the worker, and is its error", "[worker]") {
   TemporaryFolder folder;
   std::unique_ptr<Engine> engine = open_live(folder / "store");
   schedule_many(*engine, "q", 3);
   Door door;
-  Worker worker(*engine, options_for("q", 2),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(*engine, options_for("q", 2), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
   door.await(2);
   engine->close();
@@ -738,34 +675,27 @@ TEST_CASE("the end of the engine ends the worker, and is its error",
   const Result<> ended = worker.wait();
   REQUIRE_FALSE(ended);
   CHECK(ended.error().code == Code::closing);
-  CHECK(worker.totals().lost == 2); // Not reported: their leases go on.
+  CHECK(worker.totals().lost == 2);  // Not reported: their leases go on.
 }
 
-TEST_CASE("a failed disk ends the worker, whether it waits or works",
-          "[worker]") {
+TEST_CASE("a failed disk ends the worker, whether it waits or works", "[worker]") {
   const bool works = GENERATE(false, true);
   TemporaryFolder folder;
   const auto watch = std::make_shared<StoreWatch>();
-  std::unique_ptr<store::Store> store =
-      well(store::open_rocks_store(folder / "store", {}));
+  std::unique_ptr<store::Store> store = well(store::open_rocks_store(folder / "store", {}));
   store = std::make_unique<WatchedStore>(std::move(store), watch);
-  const std::unique_ptr<Engine> engine =
-      well(engine::open_engine(std::move(store), small_options()));
-  if (works)
-    schedule_many(*engine, "q", 1);
+  const std::unique_ptr<Engine> engine = well(engine::open_engine(std::move(store), small_options()));
+  if (works) schedule_many(*engine, "q", 1);
   Door door;
-  Worker worker(*engine, options_for("q", 2),
-                [&](const Claimed &, const LeaseWatch &) {
-                  door.pass();
-                  return Handled::done();
-                });
+  Worker worker(*engine, options_for("q", 2), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
   well(worker.start());
-  if (works)
-    door.await(1);
+  if (works) door.await(1);
   look_now(*engine);
   watch->fail_syncs({Code::storage, "no disk"});
-  if (!works)
-    CHECK_FALSE(engine->schedule(order_of("other", "a")));
+  if (!works) CHECK_FALSE(engine->schedule(order_of("other", "a")));
   door.open();
   const Result<> ended = worker.wait();
   REQUIRE_FALSE(ended);
@@ -775,7 +705,7 @@ TEST_CASE("a failed disk ends the worker, whether it waits or works",
 TEST_CASE("a worker that cannot work does not start", "[worker]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
-  const auto refusal = [&](const auto &spoil) {
+  const auto refusal = [&](const auto& spoil) {
     WorkerOptions options = options_for("q");
     spoil(options);
     Worker worker(*engine, options, done);
@@ -785,16 +715,16 @@ TEST_CASE("a worker that cannot work does not start", "[worker]") {
     CHECK(worker.wait());
     worker.stop();
   };
-  refusal([](WorkerOptions &o) { o.concurrency = 0; });
-  refusal([](WorkerOptions &o) { o.concurrency = 1025; });
-  refusal([](WorkerOptions &o) { o.queues.clear(); });
-  refusal([](WorkerOptions &o) { o.queues = {"not a name"}; });
-  refusal([](WorkerOptions &o) { o.name.clear(); });
-  refusal([](WorkerOptions &o) { o.lease = 0ms; });
+  refusal([](WorkerOptions& o) { o.concurrency = 0; });
+  refusal([](WorkerOptions& o) { o.concurrency = 1025; });
+  refusal([](WorkerOptions& o) { o.queues.clear(); });
+  refusal([](WorkerOptions& o) { o.queues = {"not a name"}; });
+  refusal([](WorkerOptions& o) { o.name.clear(); });
+  refusal([](WorkerOptions& o) { o.lease = 0ms; });
   Worker without(*engine, options_for("q"), nullptr);
   CHECK_FALSE(without.start());
   Worker once(*engine, draining("q"), done);
-  CHECK(once.wait()); // It has not begun, so it has ended.
+  CHECK(once.wait());  // It has not begun, so it has ended.
   well(once.start());
   CHECK_FALSE(once.start());
   well(once.wait());

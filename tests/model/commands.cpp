@@ -38,7 +38,7 @@ Profile draw_profile(Random& random) {
   profile.queues = some_of(all_queues, profile.wide ? 2 : 1 + random.below(all_queues.size()));
   profile.ids = some_of(all_ids, 2 + random.below(all_ids.size()));
   if (profile.wide) {
-    for (int i = 0; i < 2000; ++i) profile.ids.push_back("order " + std::to_string(i));
+    for (std::uint64_t i = 0; i < Profile::many; ++i) profile.ids.push_back("order " + std::to_string(i));
   }
   profile.keys = some_of(all_keys, 1 + random.below(all_keys.size()));
   profile.workers = some_of(all_workers, 1 + random.below(all_workers.size()));
@@ -46,12 +46,16 @@ Profile draw_profile(Random& random) {
   profile.options.upkeep = !random.one_in(5);
   profile.options.restart_grace = random.pick(std::vector<Duration>{0ms, 1ms, 5s, 1h});
   profile.options.claims_waiting_max = random.pick(std::vector<std::size_t>{0, 1, 3, 100'000, 100'000});
-  if (random.one_in(8)) profile.options.claim_reply_bytes_max = 1;
+  if (random.one_in(4)) profile.options.claim_reply_bytes_max = random.pick(std::vector<std::size_t>{0, 1, 1024, 3000});
+  if (random.one_in(2)) profile.options.heads_known_max = random.pick(std::vector<std::size_t>{0, 2, 8, 20, 100});
   // Mostly today; a machine whose clock lost its battery; one that is about to leave the calendar.
   const std::int64_t start = random.pick(std::vector<std::int64_t>{1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000,
                                                                    0, limits::time_ms_max - 3600'000});
   profile.start = Time{Duration{start}};
   profile.keeps_for_a_time = random.percent(40);
+  // As after restores: far above what the clock or the count of orders would give.
+  profile.first_sequence = random.pick(std::vector<std::uint64_t>{0, 0, limits::restore_jump, std::uint64_t{1} << 62});
+  profile.odd_clock = random.one_in(6);
   profile.wait_percent = random.pick(std::vector<std::uint64_t>{0, 20, 50});
   profile.ticks_percent = random.pick(std::vector<std::uint64_t>{0, 50, 90, 100});
   return profile;
@@ -146,7 +150,26 @@ CommandSource::Target CommandSource::draw_target(const Oracle& oracle) {
   return target;
 }
 
+// An order in this state, if there are enough of them.
+CommandSource::Target CommandSource::draw_target_in(const Oracle& oracle, State state) {
+  Target target;
+  for (int i = 0; i < 4; ++i) {
+    target = {queue(), id(), Token{}};
+    const OracleOrder* order = oracle.find(target.queue, target.id);
+    if (order && order->record.state == state) break;
+  }
+  return target;
+}
+
 // ---- Commands -----------------------------------------------------------------------------------
+
+ScheduleRequest CommandSource::draw_one_of_many(std::uint64_t number, Now now) {
+  ScheduleRequest out{.queue = profile_.queues.front(), .id = "order " + std::to_string(number)};
+  out.due = now.wall - Duration{random_.between(-1000, 10'000)};
+  out.payload = draw_payload();
+  if (random_.one_in(4)) out.priority = 127;
+  return out;
+}
 
 ScheduleRequest CommandSource::draw_schedule(Now now) {
   ScheduleRequest out{.queue = queue(), .id = id(), .due = draw_due(now)};
@@ -182,7 +205,7 @@ FailRequest CommandSource::draw_fail(const Oracle& oracle, Now now) {
   switch (random_.below(12)) {
     case 0: out.error = std::string(limits::error_bytes_max, 'e'); break;
     case 1: out.error = std::string(limits::error_bytes_max - 1, 'e') + "\xc3\xa9"; break;
-    case 2: out.error = "\0\xff"s; break;
+    case 2: out.error = "\0\xff and\nmore"s; break;
     case 3: break;
     default: out.error = "no stock";
   }
@@ -199,7 +222,7 @@ QueueSetRequest CommandSource::draw_settings() {
   if (random_.one_in(4)) out.backoff_base = random_.pick(backoffs);
   if (random_.one_in(4)) out.backoff_cap = random_.pick(backoffs);
   if (random_.one_in(4)) out.backoff_jitter_percent = random_.pick(std::vector<std::uint32_t>{0, 10, 50, 100});
-  if (random_.one_in(6)) out.payload_bytes_max = random_.pick(std::vector<std::uint32_t>{0, 2, 1024, 1024 * 1024});
+  if (random_.one_in(6)) out.payload_bytes_max = random_.pick(std::vector<std::uint32_t>{0, 2, 1024, 1024, 1024, 1024 * 1024, 1024 * 1024, 1024 * 1024});
   if (profile_.keeps_for_a_time && random_.one_in(3)) {
     out.keep_success = random_.pick(std::vector<std::optional<Duration>>{
         std::nullopt, 0ms, 1ms, 500ms, 5s, 1h, Duration{limits::keep_ms_max}});
@@ -227,16 +250,27 @@ engine::PurgeBatch CommandSource::draw_purge_batch() {
 
 engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
   const std::uint64_t roll = random_.below(100);
-  const Duration none{0};
+  // Who has nothing in hand asks for something, mostly.
+  if (roll >= 69 && oracle.leases().empty() && !random_.one_in(4)) {
+    if (random_.one_in(2)) return draw_schedule(now);
+    return draw_claim();
+  }
   if (roll < 28) return draw_schedule(now);
   if (roll < 47) return draw_claim();
   if (roll < 50) {
     return PopRequest{.queue = queue(), .count = random_.pick(std::vector<std::uint32_t>{1, 2, 10'000})};
   }
-  if (roll < 54) return CancelRequest{.queue = queue(), .id = id(), .force = random_.one_in(2)};
-  if (roll < 58) return RescheduleRequest{.queue = queue(), .id = id(), .due = draw_due(now)};
+  if (roll < 54) {
+    const Target target = draw_target_in(oracle, State::wait);
+    return CancelRequest{.queue = target.queue, .id = target.id, .force = random_.one_in(2)};
+  }
+  if (roll < 58) {
+    const Target target = draw_target_in(oracle, State::wait);
+    return RescheduleRequest{.queue = target.queue, .id = target.id, .due = draw_due(now)};
+  }
   if (roll < 62) {
-    RetryRequest out{.queue = queue(), .id = id()};
+    const Target target = draw_target_in(oracle, State::failed);
+    RetryRequest out{.queue = target.queue, .id = target.id};
     if (random_.one_in(2)) out.due = draw_due(now);
     return out;
   }

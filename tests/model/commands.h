@@ -23,8 +23,11 @@ struct Profile {
   std::vector<std::string> requests;
   engine::CoreOptions options;
   Time start{};
-  bool wide = false;          // Thousands of orders: passes of the upkeep do not get through at once.
+  static constexpr std::uint64_t many = 2500;
+  bool wide = false;          // Many orders: a pass of the upkeep does not get through, a head does not hold all.
   bool keeps_for_a_time = false;  // Queues drop their successes.
+  std::uint64_t first_sequence = 0;
+  bool odd_clock = false;         // The clock goes back, or leaves the calendar, for a moment.
   std::uint64_t wait_percent = 0;  // Of the claims.
   std::uint64_t ticks_percent = 0;  // How often a step of the clock is followed by a tick at once.
 };
@@ -35,6 +38,8 @@ class CommandSource {
   CommandSource(const Profile& profile, Random& random) : profile_(profile), random_(random) {}
 
   engine::Body draw(const Oracle& oracle, Now now);
+  // Of a wide run, to begin with.
+  ScheduleRequest draw_one_of_many(std::uint64_t number, Now now);
   // Orders, for an engine::PurgeBatch made by a search.
   PurgeRequest draw_purge();
   // Tokens that were given out come back later, when they are stale.
@@ -54,6 +59,7 @@ class CommandSource {
   QueueSetRequest draw_settings();
   engine::PurgeBatch draw_purge_batch();
   Target draw_target(const Oracle& oracle);
+  Target draw_target_in(const Oracle& oracle, State state);
   Token draw_token(const Oracle& oracle);
   Time draw_due(Now now);
   Duration draw_lease();

@@ -30,8 +30,7 @@ T good(Result<T> result, std::string_view what, std::string_view queue = {}, std
 struct Row {
   std::optional<model::Record> record{};
   std::optional<store::Place> place{};
-  Time expires_at{};
-  Duration length{};
+  std::optional<model::Lease> lease{};
   std::string text{};
 
   bool operator==(const Row&) const = default;
@@ -43,13 +42,12 @@ std::string row_text(const Row& row) {
     return "alive, priority " + std::to_string(row.place->priority) + ", due " +
            std::to_string(row.place->due.time_since_epoch().count());
   }
-  if (!row.record) return shown(row.text);
-  std::string out = describe(*row.record);
-  if (row.length != Duration{0}) {
-    out += " expires " + std::to_string(row.expires_at.time_since_epoch().count()) + " length " +
-           std::to_string(row.length.count()) + " request " + shown(row.text);
+  if (row.lease) {
+    return describe(row.lease->record) + " expires " + std::to_string(row.lease->expires_at.time_since_epoch().count()) +
+           " length " + std::to_string(row.lease->length.count()) + " request " + shown(row.lease->request) +
+           " unknown " + shown(row.lease->unknown);
   }
-  return out;
+  return row.record ? describe(*row.record) : shown(row.text);
 }
 
 template <class Decode>
@@ -86,10 +84,7 @@ Expected expected_rows(const Oracle& oracle) {
       out.orders.emplace(key, is_live ? Row{.place = place} : Row{.record = record});
       if (record.state == State::wait) out.queue.emplace(store::queue_key(queue_name, place, id), Row{.record = record});
       if (record.state == State::processing) {
-        out.leases.emplace(key, Row{.record = record,
-                                    .expires_at = order.expires_at,
-                                    .length = order.length,
-                                    .text = order.request});
+        out.leases.emplace(key, Row{.lease = lease_of(order)});
       }
     }
     for (const auto& [key, id] : queue.owners) out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
@@ -105,11 +100,6 @@ Row decode_order(const std::string& value) {
   store::OrderRow row = good(store::decode_order(value), "a row of family orders");
   if (const store::Place* place = std::get_if<store::Place>(&row)) return {.place = *place};
   return {.record = std::get<model::Record>(std::move(row))};
-}
-
-Row decode_lease(const std::string& value) {
-  model::Lease lease = good(store::decode_lease(value), "a row of family leases");
-  return {.record = std::move(lease.record), .expires_at = lease.expires_at, .length = lease.length, .text = lease.request};
 }
 
 void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
@@ -133,7 +123,9 @@ void compare_rows(const Oracle& oracle, const store::MemoryStore& store) {
   compare_family(store, Family::queue, expected.queue, [](const std::string& value) {
     return Row{.record = good(store::decode_waiting(value), "a row of family queue")};
   });
-  compare_family(store, Family::leases, expected.leases, decode_lease);
+  compare_family(store, Family::leases, expected.leases, [](const std::string& value) {
+    return Row{.lease = good(store::decode_lease(value), "a row of family leases")};
+  });
   compare_family(store, Family::orders, expected.orders, decode_order);
   compare_family(store, Family::dedup, expected.dedup, as_text);
   compare_family(store, Family::history, expected.history, [](const std::string& value) {
@@ -165,11 +157,29 @@ void compare_order(const store::MemoryStore& store, const std::string& queue, co
   require(is_same, [&] { return "order " + named(queue, id) + " is read other than " + describe(r); });
 }
 
-// What WHY must name, see PROTOCOL: the words that a person looks for.
-void compare_why(const store::MemoryStore& store, const std::string& queue, const std::string& id, Time now) {
-  const std::string text = good(engine::read_why(store, queue, id, now), "why", queue, id);
-  require(!text.empty() && text.find('\n') == std::string::npos,
-          [&] { return "why " + named(queue, id) + " is not one line: " + text; });
+// The words that a person looks for in WHY.
+std::string_view reason(const OracleQueue& queue, const std::string& id, Time now) {
+  const auto order = queue.orders.find(id);
+  if (order == queue.orders.end()) return "no such order";
+  switch (order->second.record.state) {
+    case State::wait:
+      if (order->second.record.due > now) return "due in";
+      return queue.settings.paused ? "paused" : "due";
+    case State::processing: return "leased by";
+    case State::success: return "done";
+    case State::failed: return "failed";
+    case State::aborted: return "aborted";
+  }
+  return "";
+}
+
+void compare_why(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue,
+                 const std::string& id, Time now) {
+  const std::string text = good(engine::read_why(store, name, id, now), "why", name, id);
+  require(text.find('\n') == std::string::npos, [&] { return "why " + named(name, id) + " is not one line: " + text; });
+  require(text.find(reason(queue, id, now)) != std::string::npos, [&] {
+    return "why " + named(name, id) + ": " + text + ", and not a word of '" + std::string(reason(queue, id, now)) + "'";
+  });
 }
 
 std::vector<std::string> read_pages(const store::MemoryStore& store, ListRequest request) {
@@ -251,11 +261,15 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
     for (const State state : all_states) compare_list(store, name, queue, state, limit_or_more);
     for (const auto& [id, order] : queue.orders) {
       compare_order(store, name, id, order);
-      compare_why(store, name, id, now.wall);
+      compare_why(store, name, queue, id, now.wall);
     }
+    // A cursor is what a page named, or refused; never more than that.
+    const std::string garbage = random.pick(std::vector<std::string>{"0", "00", "zz", "ffffffff", "61620", "80"});
+    const Result<Page> page = engine::read_list(store, {.queue = name, .state = State::wait, .after = garbage});
+    require(page || page.error().code == Code::invalid, "a cursor that no page named");
     const std::optional<Order> absent = good(engine::read_order(store, name, "absent"), "an order that is not there");
     require(!absent, "an order that is not there was read");
-    compare_why(store, name, "absent", now.wall);
+    compare_why(store, name, queue, "absent", now.wall);
   }
 }
 

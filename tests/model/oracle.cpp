@@ -33,6 +33,9 @@ Claimed claimed_of(const std::string& queue, const std::string& id, const model:
 // No time in an answer or in the store lies beyond the calendar.
 Time later(Time from, Duration by) { return std::min(from + by, Time{Duration{limits::time_ms_max}}); }
 
+// What an order counts for in Options::claim_reply_bytes_max.
+std::size_t reply_bytes(const model::Record& record) { return record.payload.size() + 512; }
+
 bool is_blocking(State state) { return state == State::wait || state == State::processing || state == State::success; }
 
 // Base * 2^(n-1), at most the cap, give or take the jitter: the number drawn is the engine's, the bounds are
@@ -62,6 +65,20 @@ Counts OracleQueue::counts() const {
     }
   }
   return sum;
+}
+
+model::Lease lease_of(const OracleOrder& order) {
+  return {.record = order.record,
+          .expires_at = order.expires_at,
+          .length = order.length,
+          .request = order.request,
+          .unknown = order.unknown};
+}
+
+void Oracle::set_unknown(const Name& name, const std::string& unknown) {
+  OracleOrder& order = queues_.at(name.first).orders.at(name.second);
+  order.record.unknown = unknown;
+  if (order.record.state == State::processing) order.unknown = unknown;
 }
 
 // ---- The state, and what follows from it --------------------------------------------------------
@@ -139,10 +156,16 @@ void Oracle::write_app(const std::vector<AppWrite>& writes) {
   }
 }
 
+// A wall clock stays in the calendar, a monotonic one does not go back.
+Now Oracle::tamed(Now now) const {
+  const Time wall = std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+  return {wall, std::max(now_.monotonic, now.monotonic)};
+}
+
 // ---- Commands -----------------------------------------------------------------------------------
 
 std::optional<Oracle::Answered> Oracle::apply(const engine::Command& command) {
-  now_ = {command.now.wall, std::max(now_.monotonic, command.now.monotonic)};
+  now_ = tamed(command.now);
   seed_ = command.seed;
   ticket_ = command.ticket;
   if (const std::optional<Code> code = refusal(command.body)) return fail(*code, "");
@@ -300,11 +323,12 @@ std::vector<Oracle::Name> Oracle::next_due(const std::string& queue, std::size_t
 
 std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
   std::vector<Claimed> out;
-  // The tests give a limit of bytes that is never reached, or one that the first order uses up.
-  const std::size_t count = options_.claim_reply_bytes_max <= 1 ? 1 : request.count;
+  std::size_t bytes = 0;
   for (const std::string& queue : request.queues) {
-    for (const Name& name : next_due(queue, count - out.size())) {
+    for (const Name& name : next_due(queue, request.count - out.size())) {
       OracleOrder order = *find(name.first, name.second);
+      bytes += reply_bytes(order.record);
+      if (bytes > options_.claim_reply_bytes_max && !out.empty()) return out;
       order.record.state = State::processing;
       order.record.attempt += 1;
       order.record.tries_used += 1;
@@ -315,6 +339,7 @@ std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
       order.expires_at = later(now_.wall, order.length);
       order.deadline = now_.monotonic + order.length;
       order.request = request.request;
+      order.unknown.clear();
       out.push_back(claimed_of(queue, name.second, order.record, order.expires_at, order.length));
       set(name, std::move(order));
     }
@@ -357,9 +382,11 @@ Oracle::Answered Oracle::on(const PopRequest& request) {
   const std::vector<std::string> queues = {request.queue};
   serve(&queues);
   std::vector<Claimed> out;
-  const std::size_t count = options_.claim_reply_bytes_max <= 1 ? 1 : request.count;
-  for (const Name& name : next_due(request.queue, count)) {
+  std::size_t bytes = 0;
+  for (const Name& name : next_due(request.queue, request.count)) {
     OracleOrder order = *find(name.first, name.second);
+    bytes += reply_bytes(order.record);
+    if (bytes > options_.claim_reply_bytes_max && !out.empty()) break;
     order.record.state = State::success;
     order.record.attempt += 1;
     order.record.tries_used += 1;
@@ -526,7 +553,7 @@ Oracle::Answered Oracle::on(const ReapRequest& request) { return engine::Reply{r
 // ---- Time ---------------------------------------------------------------------------------------
 
 void Oracle::tick(Now now) {
-  now_ = {now.wall, std::max(now_.monotonic, now.monotonic)};
+  now_ = tamed(now);
   if (options_.upkeep) reap(limits::reap_pass_max, nullptr);
   serve(nullptr);
   for (auto next = waiters_.begin(); next != waiters_.end();) {

@@ -28,7 +28,11 @@ struct OracleOrder {
   Duration length{};
   std::string request;
   Monotonic deadline{};
+  std::string unknown{};  // Of model::Lease.
 };
+
+// What the store holds of an order in processing.
+model::Lease lease_of(const OracleOrder& order);
 
 struct OracleQueue {
   QueueSettings settings;
@@ -57,6 +61,10 @@ class Oracle {
 
   // The core was dropped and opened again: claims no longer wait, each lease gets what the design says.
   void reopen(Now now);
+
+  // The store was made with this sequence; an order in it has fields that the engine does not know.
+  void start_at(std::uint64_t sequence) { sequence_ = sequence; }
+  void set_unknown(const Name& name, const std::string& unknown);
 
   // When tick() must have something to do: the core's next_wake() may not be later.
   std::optional<Monotonic> next_event(Now now) const;
@@ -97,6 +105,7 @@ class Oracle {
 
   // Puts the order there (nothing: takes it away) and brings all that follows from it along.
   void set(const Name& name, std::optional<OracleOrder> order);
+  Now tamed(Now now) const;
   void stamp(model::Record& record);  // The next sequence, and the time.
   const OracleOrder* holder(const std::string& queue, const std::string& id, Token token) const;
   bool lapsed(const OracleQueue& queue, const model::Record& record, Time now) const;

@@ -6,6 +6,7 @@
 #include "engine/reads.h"
 #include "model/describe.h"
 #include "store/keys.h"
+#include "store/records.h"
 
 namespace duelease::model_test {
 
@@ -15,6 +16,20 @@ namespace {
 
 // Its first moment must not be all zeros: a monotonic clock starts anywhere.
 constexpr Monotonic boot{Duration{123'456'789}};
+
+// Writes the row that holds the order's record again.
+void put_order(store::MemoryStore& store, const std::string& queue, const std::string& id, const OracleOrder& order) {
+  const model::Record& record = order.record;
+  const std::string key = store::order_key(queue, id);
+  if (record.state == State::wait) {
+    const std::string place = store::queue_key(queue, {record.priority, record.due}, id);
+    store.table(store::Family::queue)[place] = store::encode_waiting(record);
+  } else if (record.state == State::processing) {
+    store.table(store::Family::leases)[key] = store::encode_lease(lease_of(order));
+  } else {
+    store.table(store::Family::orders)[key] = store::encode_ended(record);
+  }
+}
 
 }  // namespace
 
@@ -27,12 +42,17 @@ World::World(std::uint64_t seed, Mode mode)
       oracle_(profile_.options),
       committed_(profile_.options) {
   now_ = {profile_.start, boot};
+  if (profile_.first_sequence > 0) {
+    oracle_.start_at(profile_.first_sequence);
+    store_.table(store::Family::meta)[std::string(store::sequence_key)] = store::encode_sequence(profile_.first_sequence);
+  }
   store_.before_write = [this](std::span<const store::Change> changes) { return before_write(changes); };
   if (mode_.faults) failing_write_ = 1 + random_.below(20);
   open();
 }
 
 void World::run(std::uint64_t steps) {
+  for (std::uint64_t i = 0; profile_.wide && i < Profile::many; ++i) apply(commands_.draw_one_of_many(i, now_));
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
@@ -42,21 +62,22 @@ void World::run(std::uint64_t steps) {
 void World::step() {
   if (random_.percent(40)) move_clock();
   const std::uint64_t roll = random_.below(1000);
-  if (roll < 900) {
+  if (roll < 890) {
     apply(commands_.draw(oracle_, now_));
-  } else if (roll < 960) {
+  } else if (roll < 945) {
     tick();
-  } else if (roll < 970) {
+  } else if (roll < 955) {
     cancel_claim();
-  } else if (roll < 990) {
+  } else if (roll < 993) {
     purge();
-  } else if (roll < 992) {
+  } else if (roll < 995) {
     restart();
-  } else if (roll < (profile_.wide ? 993 : 997)) {
+  } else if (roll < (profile_.wide ? 996 : 1000)) {
     if (commit()) compare_all();
   }
   check_wake();
-  if (mode_.commit_often || grouping_.percent(25)) commit();
+  note_heads();
+  if (mode_.commits_often || grouping_.percent(25)) commit();
 }
 
 // ---- Time ---------------------------------------------------------------------------------------
@@ -107,8 +128,15 @@ World::Event& World::note(std::string text) {
   return journal_.emplace_back(Event{steps_, now_, std::move(text), {}, {}, {}});
 }
 
+// A clock that misbehaves: the core must not be led astray for longer than the command.
+Now World::odd_now() {
+  if (!profile_.odd_clock || !random_.one_in(100)) return now_;
+  if (random_.one_in(20)) return {random_.one_in(2) ? Time::min() : Time::max(), now_.monotonic};
+  return {now_.wall, now_.monotonic - Duration{random_.between(1, 1000)}};
+}
+
 void World::apply(engine::Body body) {
-  engine::Command command{now_, random_.next(), ++last_ticket_, std::move(body)};
+  engine::Command command{odd_now(), random_.next(), ++last_ticket_, std::move(body)};
   Event& event = note({});
   event.body = command.body;
   const std::optional<Result<engine::Reply>> expected = oracle_.apply(command);
@@ -122,22 +150,27 @@ void World::apply(engine::Body body) {
     require(same(*expected, *actual), [&] {
       return "the answer is  " + describe(*actual) + "\nit should be   " + describe(*expected);
     });
-    note_claimed(*actual);
+    note_claimed(*actual, false);
   }
+  seen_.note(journal_.back().body->index(), actual);
   check_served();
 }
 
 // Tokens rise, and none is above the last sequence.
-void World::note_claimed(const Result<engine::Reply>& reply) {
+void World::note_claimed(const Result<engine::Reply>& reply, bool has_waited) {
   if (mode_.takes_digests) replies_digest_.add(describe(reply));
   if (!reply) return;
   const auto* claimed = std::get_if<std::vector<Claimed>>(&*reply);
   if (!claimed) return;
+  if (has_waited) seen_.note(claimed->empty() ? "a claim that waited got none" : "a claim that waited got orders");
   for (const Claimed& c : *claimed) {
     require(c.token <= Token{core_->sequence()}, "a token is above the last sequence");
     const OracleOrder* order = oracle_.find(c.queue, c.id);
     // A claim that repeats another answers the token of that one.
-    require(c.token > last_token_ || (order && order->record.token == c.token), "a token did not rise");
+    if (c.token <= last_token_) {
+      require(order && order->record.token == c.token, "a token did not rise");
+      seen_.note(has_waited ? "one of two waiting claims was the other again" : "a claim was repeated");
+    }
     last_token_ = std::max(last_token_, c.token);
     commands_.note_token(c.token);
   }
@@ -163,20 +196,24 @@ void World::check_served() {
     for (const engine::Served& served : expected) text += "\n  " + describe(served);
     return text;
   });
-  for (const engine::Served& served : actual) note_claimed(served.reply);
+  for (const engine::Served& served : actual) note_claimed(served.reply, true);
 }
 
 void World::tick() {
+  if (mode_.sweeps_committed) commit();
   note("tick");
-  oracle_.tick(now_);
-  core_->tick(now_);
+  const Now now = odd_now();
+  oracle_.tick(now);
+  core_->tick(now);
   check_served();
   // Which of the lapsed successes were swept out can be seen in the store only.
-  if (profile_.keeps_for_a_time && oracle_.has_lapsed(now_.wall) && !commit()) return;
+  if (profile_.keeps_for_a_time && oracle_.has_lapsed(now.wall) && !commit(now.wall)) return;
   // It never spins: there is more to do at once only if the pass was full.
   const std::optional<Monotonic> wake = core_->next_wake(now_);
-  if (!wake || *wake > now_.monotonic) return;
+  const bool was_odd = now.wall != now_.wall || now.monotonic != now_.monotonic;
+  if (!wake || *wake > now_.monotonic || was_odd) return;
   const bool has_more_leases = oracle_.next_event(now_) == now_.monotonic;
+  seen_.note(has_more_leases ? "a pass of the reaper was full" : "a sweep took more than one tick");
   require(has_more_leases || (profile_.keeps_for_a_time && profile_.wide), "after a tick there is at once another");
 }
 
@@ -227,6 +264,15 @@ void World::compare_all() {
   require(core_->claims_waiting() == oracle_.claims_waiting(), "more or fewer claims wait than should");
 }
 
+void World::note_heads() {
+  if (!profile_.wide || steps_ % 100 != 0) return;
+  for (const auto& [name, queue] : oracle_.queues()) {
+    for (const auto& [priority, line] : queue.lines) {
+      if (line.size() > engine::QueueHead::known_max) seen_.note("a queue was longer than its head");
+    }
+  }
+}
+
 // ---- The store ----------------------------------------------------------------------------------
 
 Result<> World::before_write(std::span<const store::Change> changes) {
@@ -243,7 +289,7 @@ Result<> World::before_write(std::span<const store::Change> changes) {
   return {};
 }
 
-bool World::commit() {
+bool World::commit(std::optional<Time> swept_at) {
   const std::uint64_t before = writes_;
   const bool is_to_fail = failing_write_ == before + 1;
   const Result<> written = core_->commit();
@@ -256,26 +302,28 @@ bool World::commit() {
     lose_group();
     return false;
   }
-  follow_sweep();
+  follow_sweep(swept_at.value_or(now_.wall));
   if (failing_write_ == writes_ + 1) committed_ = oracle_;
   return true;
 }
 
 // Successes that the engine swept out by itself.
-void World::follow_sweep() {
+void World::follow_sweep(Time now) {
   if (!profile_.keeps_for_a_time) return;
   for (const std::string& key : erased_) {
     const store::OrderName name = *store::parse_order_key(key);
     const Oracle::Name order{name.queue, name.id};
     if (!oracle_.find(order.first, order.second)) continue;
-    require(oracle_.sweep(order, now_.wall), [&] { return "order " + shown(order.first) + " / " + shown(order.second) + " was removed"; });
+    require(oracle_.sweep(order, now),
+            [&] { return "order " + shown(order.first) + " / " + shown(order.second) + " was removed"; });
+    seen_.note("a success was swept out");
   }
 }
 
 // The write failed. What was answered in this group was never acknowledged.
 void World::lose_group() {
   note("a write fails");
-  ++faults_;
+  seen_.note("a write failed");
   failing_write_ = writes_ + 1 + random_.below(40);
   oracle_ = committed_;
   last_token_ = Token{oracle_.sequence()};
@@ -284,25 +332,47 @@ void World::lose_group() {
 
 void World::restart() {
   if (!commit()) return;
+  if (random_.one_in(2)) {
+    note("claims are cancelled");
+    const Error closing{Code::closing, "closing"};
+    oracle_.cancel_claims(closing);
+    core_->cancel_claims(closing);
+    check_served();
+  }
   // Down for a while; and the monotonic clock starts anew, anywhere.
   now_.wall += random_.pick(std::vector<Duration>{0ms, 0ms, 1ms, 1s, 1min, 24h, -1h, -24h});
   now_.wall = std::min(now_.wall, Time{Duration{limits::time_ms_max}});
   now_.monotonic = Monotonic{Duration{random_.between(0, 2'000'000'000)}};
+  if (random_.one_in(2)) plant_unknown_field();
   open();
+  compare_rows(oracle_, store_);
+}
+
+// As if a newer version had written the order: what this one does not know, it must carry along.
+void World::plant_unknown_field() {
+  if (oracle_.queues().empty()) return;
+  const std::string unknown = "\xc0\x3e" + std::string(1, static_cast<char>(random_.below(128)));  // Field 1000.
+  const auto& [queue_name, queue] = random_.pick(oracle_.queues());
+  if (!queue.orders.empty()) {
+    const std::string id = random_.pick(queue.orders).first;
+    oracle_.set_unknown({queue_name, id}, unknown);
+    put_order(store_, queue_name, id, queue.orders.at(id));
+    note("order " + shown(queue_name) + " / " + shown(id) + " gets an unknown field");
+  }
 }
 
 void World::open() {
   note("open");
   core_.reset();
   Result<std::unique_ptr<engine::Core>> opened = engine::Core::open(store_, profile_.options, now_);
-  if (!opened && writes_ == failing_write_) {
-    failing_write_ = writes_ + 1 + random_.below(40);
-    opened = engine::Core::open(store_, profile_.options, now_);
-  }
   require(opened.has_value(), "the store does not open");
   core_ = std::move(*opened);
   require(core_->damage().empty(), "damage was found");
   oracle_.reopen(now_);
+  if (!oracle_.leases().empty()) {
+    seen_.note("an open found leases");
+    if (oracle_.leases().begin()->first.first <= now_.monotonic) seen_.note("an open found leases that had run out");
+  }
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;
 }
@@ -322,18 +392,30 @@ std::uint64_t World::store_digest() const {
 // Nobody asks for anything any more: from wake to wake, until there is nothing left to do.
 void World::drain() {
   failing_write_ = 0;
+  // It may wake up in vain for an order that was cancelled, once for each head.
+  std::size_t in_vain = 8 * profile_.queues.size();
   for (int i = 0; i < 300; ++i) {
     const std::optional<Monotonic> wake = core_->next_wake(now_);
     if (!wake) break;
     move_to(*wake);
+    if (oracle_.next_event(now_) != now_.monotonic && !profile_.keeps_for_a_time) {
+      require(in_vain-- > 0, "it wakes up in vain again and again");
+    }
     tick();
     check_wake();
   }
+  if (!core_->next_wake(now_)) {
+    require(oracle_.claims_waiting() == 0, "a claim waits for ever");
+    require(!profile_.options.upkeep || oracle_.leases().empty(), "a lease never ends");
+  }
+  // No sweep rests for more than an hour; then it takes as many ticks as it needs.
+  if (profile_.options.upkeep && profile_.keeps_for_a_time) {
+    move_to(now_.monotonic + 2h);
+    for (int i = 0; i < 100 && core_->next_wake(now_) == now_.monotonic; ++i) tick();
+    require(!oracle_.has_lapsed(now_.wall), "a success outlives its retention");
+  }
   commit();
   compare_all();
-  if (core_->next_wake(now_)) return;
-  require(oracle_.claims_waiting() == 0, "a claim waits for ever");
-  require(!profile_.options.upkeep || oracle_.leases().empty(), "a lease never ends");
 }
 
 std::string World::journal() const {

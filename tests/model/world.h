@@ -17,13 +17,15 @@
 #include "model/compare.h"
 #include "model/oracle.h"
 #include "model/random.h"
+#include "model/seen.h"
 #include "store/memory_store.h"
 
 namespace duelease::model_test {
 
 struct Mode {
-  bool faults = false;        // Writes fail; the core is dropped and opened again on what is there.
-  bool commit_often = false;  // Each step is a commit group. Changes neither replies nor the store at the end.
+  bool faults = false;            // Writes fail; the core is dropped and opened again on what is there.
+  bool commits_often = false;     // Each step is a commit group.
+  bool sweeps_committed = false;  // What is swept out is in the store, not in the open group.
   bool takes_digests = false;
   std::size_t journal = 30;  // How many of the last commands are kept.
 };
@@ -41,7 +43,7 @@ class World {
   std::uint64_t writes_digest() const { return writes_digest_.value(); }
   std::uint64_t replies_digest() const { return replies_digest_.value(); }
   std::uint64_t store_digest() const;
-  std::uint64_t faults() const { return faults_; }
+  const Seen& seen() const { return seen_; }
 
  private:
   struct Event {
@@ -55,6 +57,7 @@ class World {
 
   void step();
   void move_clock();
+  Now odd_now();
   void move_to(Monotonic at);
   void step_wall_clock();
 
@@ -63,18 +66,20 @@ class World {
   void cancel_claim();
   void purge();
   void restart();
+  void plant_unknown_field();
   void open();
   void compare_all();
   void drain();
 
-  // Whether the store took it: the core is another one if not.
-  bool commit();
+  // Whether the store took it: the core is another one if not. When a tick came before it that may have swept: the time of that.
+  bool commit(std::optional<Time> swept_at = std::nullopt);
   Result<> before_write(std::span<const store::Change> changes);
   void lose_group();
-  void follow_sweep();
+  void follow_sweep(Time now);
   void check_wake();
   void check_served();
-  void note_claimed(const Result<engine::Reply>& reply);
+  void note_claimed(const Result<engine::Reply>& reply, bool has_waited);
+  void note_heads();
   Event& note(std::string text);
 
   const Mode mode_;
@@ -96,9 +101,9 @@ class World {
   std::vector<std::string> erased_;  // Keys of family orders, by the last write.
   std::uint64_t writes_ = 0;
   std::uint64_t failing_write_ = 0;  // 0: none.
-  std::uint64_t faults_ = 0;
   Oracle committed_;  // As of the last write that went well; kept only when the next one fails.
 
+  Seen seen_;
   Digest writes_digest_;
   Digest replies_digest_;
   std::deque<Event> journal_;

@@ -133,6 +133,21 @@ TEST_CASE("processing_without_lease: the order is given up, and its id is free a
   CHECK(world.core().damage().empty());
 }
 
+TEST_CASE("processing_without_lease: a key that the lost order had is free", "[processing_without_lease]") {
+  World world(GENERATE(Disk::memory, Disk::rocks));
+  world.schedule({.queue = "q", .id = "a", .due = world.now(), .key = "k"});
+  world.claim_one("w");
+  damage(world, [&] { world.erase(Family::leases, row_key("a")); });
+  world.open();
+  world.run_for(1s);
+  CHECK(world.state("a") == State::aborted);
+  // Which key it was went with its record, so the entry is found out only when somebody wants the key.
+  CHECK(world.broken() == Names{"key_is_owned_by_one_blocking_order"});
+  CHECK(world.schedule({.queue = "q", .id = "b", .due = world.now(), .key = "k"}).outcome == Outcome::scheduled);
+  CHECK(world.core().damage().at("key of an order that does not block") == 1);
+  world.check_sound();
+}
+
 TEST_CASE("processing_without_lease: found among many orders by bounded passes", "[processing_without_lease]") {
   World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
   world.check_always(false);

@@ -118,11 +118,10 @@ void SimulatedDisk::apply(const DiskOperation& operation) {
 Image SimulatedDisk::image_after(const PowerCut& cut) const {
   std::mt19937_64 random(cut.seed);
   Names names = safe_names_;
-  for (const NameChange& pending : pending_) {
-    const bool kept = cut.names == PowerCut::Names::kept ||
-                      (cut.names == PowerCut::Names::mixed && random() % 2 == 0);
-    if (kept) change(names, pending);
-  }
+  std::size_t kept = 0;
+  if (cut.names == PowerCut::Names::kept) kept = pending_.size();
+  if (cut.names == PowerCut::Names::some) kept = draw(random, pending_.size());
+  for (std::size_t i = 0; i < kept; ++i) change(names, pending_[i]);
   Image image;
   for (const auto& [name, number] : names) {
     const File& file = files_.at(number);

@@ -46,7 +46,12 @@ struct PowerCut {
                 // no file system shows a length that it has not written; they are torn instead.
   };
   // Of names that came, went or changed since the last sync of their folder:
-  enum class Names : std::uint8_t { kept, undone, mixed };
+  enum class Names : std::uint8_t {
+    kept,    // all
+    undone,  // none
+    some,    // the first few. No later one without an earlier one: file systems keep a journal of them, and
+             // RocksDB relies on that when it renames a new CURRENT without a sync of the names before.
+  };
 
   Tail tail = Tail::torn;
   Names names = Names::kept;

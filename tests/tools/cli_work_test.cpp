@@ -166,6 +166,27 @@ TEST_CASE("an order keeps its lease while its command runs longer than it", "[cl
   CHECK(shop.order("q", "1")["attempt"] == 1);
 }
 
+TEST_CASE("a command whose lease is lost is ended, and the order goes to whoever claims it next",
+          "[cli][work]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  const auto working = shop.start(
+      work_of("echo attempt $DUELEASE_ATTEMPT >&2; [ $DUELEASE_ATTEMPT = 1 ] && exec sleep 60; exit 0",
+              {"--lease", "200ms", "--verbose"}));
+  REQUIRE(eventually([&] { return working->err_so_far() == "attempt 1\n"; }));
+  // A machine that sleeps for longer than the lease. The pause is the case itself.
+  working->signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  working->signal(SIGCONT);
+  REQUIRE(eventually([&] { return working->out_so_far().find("done q 1") != std::string::npos; }));
+  working->signal(SIGTERM);
+  const Ran ran = working->wait();
+  CHECK(ran.exit == 0);
+  CHECK_THAT(ran.out, Catch::Contains("lost q 1: attempt 1") && Catch::Contains("2 claimed: 1 completed"));
+  CHECK(shop.order("q", "1")["state"] == "SUCCESS");
+  CHECK(shop.order("q", "1")["attempt"] == 2);
+}
+
 TEST_CASE("wrong options of a worker end with 2", "[cli][work]") {
   const Shop shop;
   shop.schedule("q", "1");

@@ -140,19 +140,18 @@ class StopSignals {
     listener_ = std::thread([this, &worker, &commands, stop_after] {
       if (!await_signal(std::nullopt)) return;
       complain("stopping: no new orders, waiting for the commands that run; once more to end them");
-      // Worker::stop waits; the next signal must be heard meanwhile.
-      std::thread stopping([&worker] { worker.stop(); });
+      worker.request_stop();
       await_signal(stop_after);
-      // Also reached when all has ended; then there is nothing to end.
+      // Also reached when the worker has ended; then there is nothing to end.
       commands.end_all();
-      stopping.join();
     });
   }
 
   // The worker has ended.
   void finish() {
     finished_ = true;
-    ::pthread_kill(listener_.native_handle(), SIGTERM);
+    // It does not end the process: it is blocked, and that thread waits for it.
+    ::pthread_kill(listener_.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread)
     listener_.join();
   }
 
