@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace duelease::tools {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t block_bytes_min = 4096;
 
 }  // namespace
 
@@ -70,6 +72,8 @@ Result<> CsvReader::feed_piece(std::string_view piece) {
   const bool second_half = after_cr_ && piece == "\n";
   if (!row_open_) row_.line = second_half ? line_ - 1 : line_;
   row_ended_ = false;
+  // libcsv grows its buffer by this much at a time; growing with the row keeps a large one linear.
+  csv_set_blk_size(&parser_, std::max(block_bytes_min, row_bytes_));
   if (csv_parse(&parser_, piece.data(), piece.size(), on_field, on_row_end, this) != piece.size()) {
     return fail(Code::invalid, fmt::format("line {}: {}", line_, csv_strerror(csv_error(&parser_))));
   }

@@ -54,7 +54,7 @@ class Check {
     if (!last) return Unexpected{last.error()};
     last_sequence_ = *last;
     for (Result<> (Check::*part)() : {&Check::check_queue, &Check::check_leases, &Check::check_orders,
-                                      &Check::check_keys, &Check::check_history, &Check::check_meta}) {
+                                      &Check::check_keys, &Check::check_history, &Check::check_settings, &Check::check_counts}) {
       if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
     }
     return std::move(report_);
@@ -233,7 +233,19 @@ class Check {
     });
   }
 
-  Result<> check_meta() {
+  Result<> check_settings() {
+    const std::unique_ptr<store::Cursor> cursor =
+        reader_.scan(Family::meta, store::settings_prefix, store::prefix_end(store::settings_prefix));
+    for (; cursor->valid(); cursor->next()) {
+      const std::string queue(cursor->key().substr(store::settings_prefix.size()));
+      if (!only_.empty() && queue != only_) continue;
+      const Result<store::SettingsRow> settings = store::decode_settings(cursor->value());
+      if (!settings) broken(Invariant::records_decode, queue, "(settings)", settings.error().message);
+    }
+    return cursor->status();
+  }
+
+  Result<> check_counts() {
     const std::unique_ptr<store::Cursor> cursor =
         reader_.scan(Family::meta, store::counts_prefix, store::prefix_end(store::counts_prefix));
     for (; cursor->valid(); cursor->next()) {

@@ -53,12 +53,14 @@ Result<> write_backup_mark(const std::filesystem::path& folder, std::uint64_t re
 
 Result<std::uint64_t> read_backup_mark(const std::filesystem::path& folder) {
   std::ifstream in(folder / backup_mark_name);
-  if (!in) return fail(Code::not_found, folder.string() + " is not a backup: it has no file " + backup_mark_name);
+  if (!in)
+    return fail(Code::not_found, folder.string() + " is not a backup: it has no file " + backup_mark_name);
   std::string text;
   std::getline(in, text);
   std::uint64_t restores = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), restores);
-  if (error != std::errc{} || end != text.data() + text.size() || restores > limits::sequence_max / limits::restore_jump) {
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      restores > limits::sequence_max / limits::restore_jump) {
     return fail(Code::corrupt, "the mark of backup " + folder.string() + " does not parse");
   }
   return restores;

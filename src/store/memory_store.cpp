@@ -48,7 +48,8 @@ Result<std::optional<std::string>> MemoryStore::get(Family family, std::string_v
 std::unique_ptr<Cursor> MemoryStore::scan(Family family, std::string_view from, std::string_view to) const {
   const Table& rows = table(family);
   if (!to.empty() && from >= to) return std::make_unique<MemoryCursor>(rows.end(), rows.end());
-  return std::make_unique<MemoryCursor>(rows.lower_bound(from), to.empty() ? rows.end() : rows.lower_bound(to));
+  return std::make_unique<MemoryCursor>(rows.lower_bound(from),
+                                        to.empty() ? rows.end() : rows.lower_bound(to));
 }
 
 Result<> MemoryStore::write(std::span<const Change> changes) {

@@ -54,8 +54,10 @@ Result<model::Record> from_proto(proto::OrderRecord& in) {
   if (in.state() == 0 || in.state() > 255) return corrupt("state " + std::to_string(in.state()));
   if (in.priority() > 255) return corrupt("priority " + std::to_string(in.priority()));
   if (!valid_time(in.due_ms())) return corrupt("due time " + std::to_string(in.due_ms()));
-  if (!valid_time(in.created_ms()) || !valid_time(in.updated_ms())) return corrupt("time of change out of range");
-  if (in.token() > limits::sequence_max || in.sequence() > limits::sequence_max) return corrupt("token out of range");
+  if (!valid_time(in.created_ms()) || !valid_time(in.updated_ms()))
+    return corrupt("time of change out of range");
+  if (in.token() > limits::sequence_max || in.sequence() > limits::sequence_max)
+    return corrupt("token out of range");
   model::Record record;
   record.state = static_cast<State>(in.state());
   record.due = time_of(in.due_ms());
@@ -144,7 +146,8 @@ Result<OrderRow> decode_order(std::string_view bytes) {
   proto::OrderRow row;
   if (!parse(row, bytes)) return corrupt("an order does not parse");
   if (row.has_live()) {
-    if (row.live().priority() > 255 || !valid_time(row.live().due_ms())) return corrupt("a place out of range");
+    if (row.live().priority() > 255 || !valid_time(row.live().due_ms()))
+      return corrupt("a place out of range");
     return OrderRow{Place{static_cast<std::uint8_t>(row.live().priority()), time_of(row.live().due_ms())}};
   }
   if (!row.has_ended()) return corrupt("an order that is neither alive nor ended");
@@ -183,7 +186,8 @@ std::string encode_sequence(std::uint64_t last) {
 
 Result<std::uint64_t> decode_sequence(std::string_view bytes) {
   proto::SequenceRow row;
-  if (!parse(row, bytes) || !row.has_last() || row.last() > limits::sequence_max) return corrupt("the last sequence does not parse");
+  if (!parse(row, bytes) || !row.has_last() || row.last() > limits::sequence_max)
+    return corrupt("the last sequence does not parse");
   return row.last();
 }
 
@@ -204,11 +208,14 @@ std::string encode_settings(const SettingsRow& in) {
 Result<SettingsRow> decode_settings(std::string_view bytes) {
   proto::SettingsRow row;
   if (!parse(row, bytes)) return corrupt("queue settings do not parse");
-  const auto within = [](std::int64_t value, std::int64_t min, std::int64_t max) { return value >= min && value <= max; };
-  if (!within(row.lease_ms(), limits::lease_ms_min, limits::lease_ms_max) || row.tries() > limits::tries_max ||
-      !within(row.backoff_base_ms(), 0, limits::backoff_ms_max) ||
+  const auto within = [](std::int64_t value, std::int64_t min, std::int64_t max) {
+    return value >= min && value <= max;
+  };
+  if (!within(row.lease_ms(), limits::lease_ms_min, limits::lease_ms_max) ||
+      row.tries() > limits::tries_max || !within(row.backoff_base_ms(), 0, limits::backoff_ms_max) ||
       !within(row.backoff_cap_ms(), 0, limits::backoff_ms_max) || row.backoff_jitter_percent() > 100 ||
-      row.payload_bytes_max() > limits::payload_bytes_ceiling || !within(row.keep_success_ms(), 0, limits::keep_ms_max)) {
+      row.payload_bytes_max() > limits::payload_bytes_ceiling ||
+      !within(row.keep_success_ms(), 0, limits::keep_ms_max)) {
     return corrupt("queue settings out of range");
   }
   SettingsRow out;

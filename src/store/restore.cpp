@@ -33,7 +33,8 @@ Result<> copy_files(const fs::path& from, const fs::path& to) {
 }
 
 // Where tokens go on: above all that the backup, or an earlier restore of it, can have given out.
-Result<std::uint64_t> restored_sequence(const Store& store, std::uint64_t restores, std::uint64_t tokens_above) {
+Result<std::uint64_t> restored_sequence(const Store& store, std::uint64_t restores,
+                                        std::uint64_t tokens_above) {
   const Result<std::optional<std::string>> row = store.get(Family::meta, sequence_key);
   if (!row) return Unexpected{row.error()};
   if (!*row) return fail(Code::corrupt, "the backup has no last sequence");
@@ -42,7 +43,8 @@ Result<std::uint64_t> restored_sequence(const Store& store, std::uint64_t restor
   const std::uint64_t start = std::max(*last, tokens_above);
   const std::uint64_t room = limits::sequence_max - std::min(start, limits::sequence_max);
   if (room / limits::restore_jump <= restores) {
-    return fail(Code::invalid, "tokens would pass " + std::to_string(limits::sequence_max) + " after this restore");
+    return fail(Code::invalid,
+                "tokens would pass " + std::to_string(limits::sequence_max) + " after this restore");
   }
   return start + restores * limits::restore_jump;
 }

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,9 @@ bool point_lookups_only(Family family) { return family == Family::leases || fami
 
 // The buckets of a hash memtable are taken whole when it is made, so they must be small beside it: one for
 // every 2.5 KiB, which is 50,000 (RocksDB's own choice) at the default size.
-std::size_t hash_buckets(std::size_t memtable_bytes) { return std::max<std::size_t>(memtable_bytes / 2560, 64); }
+std::size_t hash_buckets(std::size_t memtable_bytes) {
+  return std::max<std::size_t>(memtable_bytes / 2560, 64);
+}
 
 // Families from which rows are deleted at the front, again and again: a file that is mostly tombstones
 // is compacted early, or the head of a queue would lie behind all that was ever claimed.
@@ -128,20 +131,31 @@ class LogSwitches final : public rocksdb::EventListener {
   // Before the first write.
   void watch(rocksdb::DB* db) { db_ = db; }
 
-  // An error stays with RocksDB: the next write or sync answers it. That the file is synced here, and not by
-  // the flush that begins now, also spares builds of RocksDB with assertions an abort: they do not expect a
-  // SyncWAL() after a failed sync by a flush.
+  // That the file is synced here, and not by the flush that begins now, also spares builds of RocksDB with
+  // assertions an abort: they do not expect a SyncWAL() after a failed sync by a flush.
   void OnMemTableSealed(const rocksdb::MemTableInfo&) override {
     switched_ = true;
-    if (rocksdb::DB* db = db_) db->SyncWAL().PermitUncheckedError();
+    rocksdb::DB* db = db_;
+    if (db == nullptr) return;
+    const rocksdb::Status status = db->SyncWAL();
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = status;
   }
 
   // Whether this write was the first to its file.
   bool take() { return switched_.load(std::memory_order_relaxed) && switched_.exchange(false); }
 
+  // Of the sync above. RocksDB fails from then on too, but forgets why.
+  rocksdb::Status failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
  private:
   std::atomic<rocksdb::DB*> db_ = nullptr;
   std::atomic<bool> switched_ = true;  // An open begins a file too.
+  mutable std::mutex mutex_;
+  rocksdb::Status failure_;  // Guarded by mutex_.
 };
 
 rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
@@ -224,7 +238,8 @@ class RocksSnapshot final : public Reader {
     return read_one(db_, families_[static_cast<std::size_t>(family)], snapshot_, key);
   }
   std::unique_ptr<Cursor> scan(Family family, std::string_view from, std::string_view to) const override {
-    return std::make_unique<RocksCursor>(db_, families_[static_cast<std::size_t>(family)], snapshot_, from, to);
+    return std::make_unique<RocksCursor>(db_, families_[static_cast<std::size_t>(family)], snapshot_, from,
+                                         to);
   }
 
  private:
@@ -266,24 +281,26 @@ class RocksStore final : public Store {
   Result<> write(std::span<const Change> changes) override {
     batch_.Clear();
     for (const Change& change : changes) {
-      const rocksdb::Status added = change.value
-                                        ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
-                                        : batch_.Delete(handle(change.family), slice(change.key));
+      const rocksdb::Status added =
+          change.value ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
+                       : batch_.Delete(handle(change.family), slice(change.key));
       if (!added.ok()) return to_error(added, "collecting a write");
     }
     const rocksdb::Status status = db_->Write(rocksdb::WriteOptions{}, &batch_);
-    if (!status.ok()) return to_error(status, "writing the store");
+    if (!status.ok()) return first_error(status, "writing the store");
     if (log_switches_->take()) return sync();
     return {};
   }
 
   Result<> sync() override {
     const rocksdb::Status status = db_->SyncWAL();
-    if (!status.ok()) return to_error(status, "syncing the store");
+    if (!status.ok()) return first_error(status, "syncing the store");
     return {};
   }
 
-  std::unique_ptr<Reader> snapshot() const override { return std::make_unique<RocksSnapshot>(*db_, families_); }
+  std::unique_ptr<Reader> snapshot() const override {
+    return std::make_unique<RocksSnapshot>(*db_, families_);
+  }
 
   Result<> backup(const std::filesystem::path& folder) const override {
     std::error_code ec;
@@ -304,7 +321,14 @@ class RocksStore final : public Store {
   }
 
  private:
-  rocksdb::ColumnFamilyHandle* handle(Family family) const { return families_[static_cast<std::size_t>(family)]; }
+  rocksdb::ColumnFamilyHandle* handle(Family family) const {
+    return families_[static_cast<std::size_t>(family)];
+  }
+
+  Unexpected first_error(const rocksdb::Status& status, const std::string& doing) const {
+    const rocksdb::Status earlier = log_switches_->failure();
+    return to_error(earlier.ok() ? status : earlier, doing);
+  }
 
   // Used by db_, which must go first.
   const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's.
@@ -332,7 +356,8 @@ Result<> take_lock(Lock& lock, const std::filesystem::path& path) {
   const std::string text = status.ToString();
   const bool held = text.find("lock hold by current process") != std::string::npos ||
                     text.find("Resource temporarily unavailable") != std::string::npos;
-  if (held) return fail(Code::locked, "store " + path.string() + " is open in another process, or twice in this one");
+  if (held)
+    return fail(Code::locked, "store " + path.string() + " is open in another process, or twice in this one");
   return to_error(status, "locking store " + path.string());
 }
 
@@ -348,7 +373,8 @@ bool left_by_an_interrupted_open(const std::string& name) {
 Result<bool> find_store(const std::filesystem::path& path, bool create_if_missing) {
   std::error_code ec;
   if (std::filesystem::exists(path / backup_mark_name, ec)) {
-    return fail(Code::invalid, path.string() + " is a backup; make a store of it with restore, so that tokens go on rising");
+    return fail(Code::invalid,
+                path.string() + " is a backup; make a store of it with restore, so that tokens go on rising");
   }
   if (std::filesystem::exists(path / "CURRENT", ec)) return true;
   if (!create_if_missing) return fail(Code::not_found, "no store at " + path.string());
@@ -375,8 +401,8 @@ struct ReadOnly {
     for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
   }
 
-  Result<> open(const std::filesystem::path& path, rocksdb::DBOptions quiet, const std::vector<std::string>& names,
-                const RocksOptions& options) {
+  Result<> open(const std::filesystem::path& path, rocksdb::DBOptions quiet,
+                const std::vector<std::string>& names, const RocksOptions& options) {
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
     for (const std::string& name : names) {
       const auto ours = std::find(family_names.begin(), family_names.end(), name);
@@ -422,7 +448,8 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
     if (Result<> r = reader.open(path, db, {rocksdb::kDefaultColumnFamilyName, "meta"}, options); !r) {
       return Unexpected{r.error()};
     }
-    const Result<std::optional<std::string>> row = read_one(*reader.db, reader.families[1], nullptr, format_key);
+    const Result<std::optional<std::string>> row =
+        read_one(*reader.db, reader.families[1], nullptr, format_key);
     if (!row) return Unexpected{row.error()};
     if (*row) {
       Result<std::uint32_t> version = decode_format(**row);
@@ -433,10 +460,13 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
   const Result<bool> unfinished = is_unfinished(path, db, names, options);
   if (!unfinished) return Unexpected{unfinished.error()};
   if (*unfinished) return 0U;
-  return fail(Code::corrupt, path.string() + " is a RocksDB database, but not a DueLease store: it has rows, but no format version");
+  return fail(
+      Code::corrupt,
+      path.string() + " is a RocksDB database, but not a DueLease store: it has rows, but no format version");
 }
 
-Result<> check_format(const std::filesystem::path& path, const rocksdb::DBOptions& db, const RocksOptions& options) {
+Result<> check_format(const std::filesystem::path& path, const rocksdb::DBOptions& db,
+                      const RocksOptions& options) {
   const Result<std::uint32_t> version = read_format(path, db, options);
   if (!version) return Unexpected{version.error()};
   if (*version <= format_version) return {};
@@ -458,7 +488,8 @@ Result<> write_first_rows(Store& store) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path, const RocksOptions& options) {
+Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
+                                                const RocksOptions& options) {
   std::unique_ptr<rocksdb::Env> env;
   if (options.file_system) env = rocksdb::NewCompositeEnv(options.file_system);
   rocksdb::DBOptions db = db_options(options, env ? env.get() : rocksdb::Env::Default());
@@ -491,8 +522,8 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   raw->DestroyColumnFamilyHandle(handles.back());  // default
   handles.pop_back();
   DUELEASE_CHECK(handles.size() == family_count);
-  auto store = std::make_unique<RocksStore>(std::move(env), std::move(log_filter), log_switches, std::move(db_ptr),
-                                            std::move(handles));
+  auto store = std::make_unique<RocksStore>(std::move(env), std::move(log_filter), log_switches,
+                                            std::move(db_ptr), std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   return std::unique_ptr<Store>(std::move(store));
 }

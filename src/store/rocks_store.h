@@ -22,7 +22,8 @@ struct RocksOptions {
 
 // Errors: locked, newer_format, corrupt, not_found, storage; the folder is then as it was.
 // A new store gets its format version and sequence 0, both on disk before this returns.
-Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path, const RocksOptions& options);
+Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
+                                                const RocksOptions& options);
 
 // See duelease::restore.
 Result<> restore_rocks_store(const std::filesystem::path& backup, const std::filesystem::path& target,

@@ -42,7 +42,8 @@ inline Contents contents_of(const store::Reader& reader) {
 
 inline store::MemoryStore memory_store_with(const Contents& contents) {
   store::MemoryStore out;
-  for (std::size_t f = 0; f < store::family_count; ++f) out.table(static_cast<store::Family>(f)) = contents[f];
+  for (std::size_t f = 0; f < store::family_count; ++f)
+    out.table(static_cast<store::Family>(f)) = contents[f];
   return out;
 }
 
@@ -53,7 +54,8 @@ inline std::string difference(const Contents& found, const Contents& expected) {
     for (const auto& [key, value] : expected[f]) {
       const auto row = found[f].find(key);
       if (row == found[f].end()) return family + ": " + hex(key) + " is missing";
-      if (row->second != value) return family + ": " + hex(key) + " is " + hex(row->second) + ", not " + hex(value);
+      if (row->second != value)
+        return family + ": " + hex(key) + " is " + hex(row->second) + ", not " + hex(value);
     }
     for (const auto& [key, value] : found[f]) {
       if (!expected[f].contains(key)) return family + ": " + hex(key) + " should not be there";
@@ -131,7 +133,8 @@ class ScriptWriter {
   // What a new store begins with.
   static store::MemoryStore first_rows() {
     store::MemoryStore out;
-    out.table(store::Family::meta)[std::string(store::format_key)] = store::encode_format(store::format_version);
+    out.table(store::Family::meta)[std::string(store::format_key)] =
+        store::encode_format(store::format_version);
     out.table(store::Family::meta)[std::string(store::sequence_key)] = store::encode_sequence(0);
     return out;
   }
@@ -168,35 +171,45 @@ class ScriptRound {
   using Orders = std::vector<Claimed>;
 
   std::string id(const char* name) const { return name + std::to_string(round_); }
-  std::string payload(std::size_t size) const { return std::string(size, static_cast<char>('a' + round_ % 26)); }
+  std::string payload(std::size_t size) const {
+    return std::string(size, static_cast<char>('a' + round_ % 26));
+  }
   Orders claimed(engine::Reply reply) const { return std::get<Orders>(std::move(reply)); }
 
   void schedule() {
     for (const char* name : {"complete", "fail", "release", "extend", "lose", "force"}) {
-      w_.run(ScheduleRequest{.queue = "work", .id = id(name), .due = w_.due(Duration{0}), .payload = payload(1500),
-                             .key = id(name) + "-key", .tries = 2,
+      w_.run(ScheduleRequest{.queue = "work",
+                             .id = id(name),
+                             .due = w_.due(Duration{0}),
+                             .payload = payload(1500),
+                             .key = id(name) + "-key",
+                             .tries = 2,
                              .app_writes = {{"row-" + id(name), "scheduled"}, {"last", id(name)}}});
     }
     w_.end_group();
     for (const char* name : {"cancel", "move", "upsert"}) {
-      w_.run(ScheduleRequest{.queue = "later", .id = id(name), .due = w_.due(Duration{60'000}), .payload = payload(3000)});
+      w_.run(ScheduleRequest{
+          .queue = "later", .id = id(name), .due = w_.due(Duration{60'000}), .payload = payload(3000)});
     }
     w_.run(ScheduleRequest{.queue = "later", .id = id("cancel"), .due = w_.due(Duration{0})});  // DUPLICATE.
-    w_.run(ScheduleRequest{.queue = "later", .id = id("upsert"), .due = w_.due(Duration{5}), .priority = 3, .upsert = true});
+    w_.run(ScheduleRequest{
+        .queue = "later", .id = id("upsert"), .due = w_.due(Duration{5}), .priority = 3, .upsert = true});
     w_.end_group();
   }
 
   void claim() {
     w_.pass(Duration{10});
-    orders_ = claimed(w_.run(ClaimRequest{.queues = {"work"}, .worker = "w", .count = 4, .lease = Duration{1000},
-                                          .request = id("r")}));
+    orders_ = claimed(w_.run(ClaimRequest{
+        .queues = {"work"}, .worker = "w", .count = 4, .lease = Duration{1000}, .request = id("r")}));
     w_.run(RescheduleRequest{"later", id("move"), w_.due(Duration{90'000})});
     w_.end_group();
-    const Orders rest = claimed(w_.run(ClaimRequest{.queues = {"work"}, .worker = "v", .count = 10, .lease = Duration{500}}));
+    const Orders rest =
+        claimed(w_.run(ClaimRequest{.queues = {"work"}, .worker = "v", .count = 10, .lease = Duration{500}}));
     orders_.insert(orders_.end(), rest.begin(), rest.end());
     w_.run(CancelRequest{"later", id("cancel")});
     w_.run(ClaimRequest{.queues = {"waited"}, .worker = "u", .lease = Duration{50}, .wait = Duration{1000}});
-    w_.run(ScheduleRequest{.queue = "waited", .id = id("waited"), .due = w_.due(Duration{0}), .payload = payload(10)});
+    w_.run(ScheduleRequest{
+        .queue = "waited", .id = id("waited"), .due = w_.due(Duration{0}), .payload = payload(10)});
     w_.end_group();
   }
 
@@ -209,16 +222,23 @@ class ScriptRound {
 
   void report() {
     w_.run(ExtendRequest{"work", id("extend"), order("extend").token, Duration{5000}});
-    w_.run(CompleteRequest{.queue = "work", .id = id("complete"), .token = order("complete").token,
-                           .result = payload(700), .app_writes = {{"row-" + id("complete"), "done"}}});
+    w_.run(CompleteRequest{.queue = "work",
+                           .id = id("complete"),
+                           .token = order("complete").token,
+                           .result = payload(700),
+                           .app_writes = {{"row-" + id("complete"), "done"}}});
     w_.end_group();
-    w_.run(FailRequest{.queue = "work", .id = id("fail"), .token = order("fail").token, .error = "once more"});
+    w_.run(
+        FailRequest{.queue = "work", .id = id("fail"), .token = order("fail").token, .error = "once more"});
     w_.run(ReleaseRequest{"work", id("release"), order("release").token, w_.due(Duration{40'000})});
-    w_.run(CompleteRequest{.queue = "work", .id = id("complete"), .token = order("complete").token});  // ALREADY.
-    w_.run(CompleteRequest{.queue = "work", .id = id("fail"), .token = order("fail").token});          // STALE.
+    w_.run(CompleteRequest{
+        .queue = "work", .id = id("complete"), .token = order("complete").token});             // ALREADY.
+    w_.run(CompleteRequest{.queue = "work", .id = id("fail"), .token = order("fail").token});  // STALE.
     w_.end_group();
     w_.run(CancelRequest{"work", id("force"), true});
-    w_.run(CompleteRequest{.queue = "work", .id = id("extend"), .token = order("extend").token,
+    w_.run(CompleteRequest{.queue = "work",
+                           .id = id("extend"),
+                           .token = order("extend").token,
                            .app_writes = {{"row-" + id("extend"), std::nullopt}}});
     w_.end_group();
   }
@@ -228,12 +248,14 @@ class ScriptRound {
     for (const char* queue : {"work", "waited"}) w_.run(ReapRequest{queue, 100});
     w_.end_group();
     // "lose" once more, for the last time; and the one that failed.
-    const Orders again = claimed(w_.run(ClaimRequest{.queues = {"work"}, .worker = "w", .count = 10, .lease = Duration{100}}));
+    const Orders again =
+        claimed(w_.run(ClaimRequest{.queues = {"work"}, .worker = "w", .count = 10, .lease = Duration{100}}));
     w_.run(PopRequest{"waited", 1});
     w_.end_group();
     for (const Claimed& claimed : again) {
       if (claimed.id != id("fail")) continue;
-      w_.run(FailRequest{.queue = "work", .id = claimed.id, .token = claimed.token, .error = "for good", .final = true});
+      w_.run(FailRequest{
+          .queue = "work", .id = claimed.id, .token = claimed.token, .error = "for good", .final = true});
     }
     w_.pass(Duration{200});
     w_.run(ReapRequest{"work", 100});
@@ -241,14 +263,18 @@ class ScriptRound {
   }
 
   void revive() {
-    w_.run(ScheduleRequest{.queue = "work", .id = id("lose"), .due = w_.due(Duration{30'000}), .payload = payload(2000),
+    w_.run(ScheduleRequest{.queue = "work",
+                           .id = id("lose"),
+                           .due = w_.due(Duration{30'000}),
+                           .payload = payload(2000),
                            .key = id("other-key")});  // After FAILED: a new generation.
     w_.run(RetryRequest{.queue = "work", .id = id("fail")});
     w_.end_group();
     w_.run(QueueSetRequest{.queue = "work", .backoff_base = Duration{100 + round_}});
     w_.run(RetryRequest{.queue = "work", .id = id("complete")});  // REFUSED.
     w_.run(CancelRequest{"work", "nobody"});                      // NOT_FOUND.
-    w_.run(ScheduleRequest{.queue = "work", .id = id("force"), .due = w_.due(Duration{30'000}), .payload = payload(500)});
+    w_.run(ScheduleRequest{
+        .queue = "work", .id = id("force"), .due = w_.due(Duration{30'000}), .payload = payload(500)});
     w_.end_group();
   }
 
@@ -260,7 +286,8 @@ class ScriptRound {
     w_.run(engine::PurgeBatch{"waited", State::success, Duration{0}, {id("waited")}});
     w_.end_group();
     w_.pass(Duration{100'000});  // What was put off, and what was retried, is done.
-    for (const Claimed& claimed : claimed(w_.run(ClaimRequest{.queues = {"work", "later"}, .worker = "w", .count = 100}))) {
+    for (const Claimed& claimed :
+         claimed(w_.run(ClaimRequest{.queues = {"work", "later"}, .worker = "w", .count = 100}))) {
       w_.run(CompleteRequest{.queue = claimed.queue, .id = claimed.id, .token = claimed.token});
     }
     w_.end_group();

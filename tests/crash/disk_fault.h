@@ -29,7 +29,8 @@ class DiskFaults {
   // after a power cut too (what was not synced is lost), or after the process alone has ended.
   void check(const Fault& fault, bool power_lost, bool go_on) {
     INFO("operation " << fault.at << " fails, kind " << static_cast<int>(fault.kind) << ", short write "
-                      << fault.short_write << ", disk full " << fault.disk_full << ", power lost " << power_lost);
+                      << fault.short_write << ", disk full " << fault.disk_full << ", power lost "
+                      << power_lost);
     start();
     disk_->plan(fault);
     run();

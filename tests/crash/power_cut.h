@@ -61,9 +61,10 @@ struct Recording {
   // A group that begins at operation n can have left nothing before it.
   std::size_t begun_by(std::uint64_t n) const { return count_up_to(begun, n); }
   std::size_t count(DiskOperation::Kind kind, const std::string& part_of_name) const {
-    return static_cast<std::size_t>(std::count_if(trace.begin(), trace.end(), [&](const DiskOperation& operation) {
-      return operation.kind == kind && operation.name.find(part_of_name) != std::string::npos;
-    }));
+    return static_cast<std::size_t>(
+        std::count_if(trace.begin(), trace.end(), [&](const DiskOperation& operation) {
+          return operation.kind == kind && operation.name.find(part_of_name) != std::string::npos;
+        }));
   }
 
  private:
@@ -157,7 +158,8 @@ class CrashChecker {
 inline std::string image_key(const Image& image) {
   std::string out;
   for (const auto& [name, bytes] : image) {
-    out += name + ' ' + std::to_string(bytes.size()) + ' ' + std::to_string(std::hash<std::string>{}(bytes)) + '\n';
+    out += name + ' ' + std::to_string(bytes.size()) + ' ' + std::to_string(std::hash<std::string>{}(bytes)) +
+           '\n';
   }
   return out;
 }

@@ -507,6 +507,28 @@ TEST_CASE("a handler is told when its order was cancelled by force", "[worker]")
   CHECK(well(engine->order("q", "0"))->state == State::aborted);
 }
 
+TEST_CASE("a lease is lost as soon as an extend is refused, and not extended again", "[worker]") {
+  PlayedSource source;
+  const auto fine = source.answer;
+  source.answer = [&](const PlayedSource::Call& call) -> Result<Answer> {
+    return call.what == "extend" ? Answer{.outcome = Outcome::stale} : fine(call);
+  };
+  constexpr auto lease_length = 6s;
+  Steady::time_point lost_at;
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch& lease) {
+    await_loss(lease);
+    lost_at = Steady::now();
+    return Handled::abandon();
+  });
+  well(worker.start());
+  const Steady::time_point start = Steady::now();
+  source.give(orders({"a"}, lease_length));
+  source.await_claim(2);
+  worker.stop();
+  CHECK(lost_at - start < lease_length);  // After a third of it.
+  CHECK(source.calls() == "extend a; ");
+}
+
 TEST_CASE("a lease is lost when it runs out and no extend was answered", "[worker]") {
   PlayedSource source;
   source.answer = [](const PlayedSource::Call&) -> Result<Answer> {
@@ -597,20 +619,23 @@ TEST_CASE("a stop ends the claim that waits", "[worker]") {
 }
 
 TEST_CASE("orders that come in answer to a cancelled claim are given back unhandled", "[worker]") {
-  PlayedSource source;
-  source.orders_on_cancel = orders({"a", "b"});
-  std::atomic<int> handled = 0;
-  Worker worker(source, options_for("q", 2), [&](const Claimed&, const LeaseWatch&) {
-    ++handled;
-    return Handled::done();
-  });
-  well(worker.start());
-  source.await_claim(1);
-  worker.stop();
-  CHECK(handled == 0);
-  CHECK(source.calls() == "release a; release b; ");
-  CHECK(worker.totals().claimed == 2);
-  CHECK(worker.totals().released == 2);
+  for (int round = 0; round < 30; ++round) {  // Handlers and loop race for them.
+    PlayedSource source;
+    source.orders_on_cancel = orders({"a", "b", "c", "d", "e", "f", "g", "h"});
+    std::atomic<int> handled = 0;
+    Worker worker(source, options_for("q", 8), [&](const Claimed&, const LeaseWatch&) {
+      ++handled;
+      return Handled::done();
+    });
+    well(worker.start());
+    source.await_claim(1);
+    worker.stop();
+    CHECK(handled == 0);
+    CHECK(source.calls() ==
+          "release a; release b; release c; release d; release e; release f; release g; release h; ");
+    CHECK(worker.totals().claimed == 8);
+    CHECK(worker.totals().released == 8);
+  }
 }
 
 TEST_CASE("a worker stopped at any moment loses nothing", "[worker]") {
@@ -676,6 +701,18 @@ TEST_CASE("the end of the engine ends the worker, and is its error", "[worker]")
   REQUIRE_FALSE(ended);
   CHECK(ended.error().code == Code::closing);
   CHECK(worker.totals().lost == 2);  // Not reported: their leases go on.
+}
+
+TEST_CASE("an error in answer to a report ends the worker, and the claim that waits", "[worker]") {
+  PlayedSource source;
+  source.answer = [](const PlayedSource::Call&) -> Result<Answer> { return fail(Code::storage, "no disk"); };
+  Worker worker(source, options_for("q", 2), done);
+  well(worker.start());
+  source.give(orders({"a"}));
+  const Result<> ended = worker.wait();
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().message == "no disk");
+  CHECK(worker.totals().lost == 1);
 }
 
 TEST_CASE("a failed disk ends the worker, whether it waits or works", "[worker]") {

@@ -16,15 +16,18 @@ constexpr Time first_time{Duration{limits::time_ms_min}};
 constexpr Time last_time{Duration{limits::time_ms_max}};
 
 // One name that starts as another, all orders of bytes around the separator of keys, and the longest.
-const std::vector<std::string> all_queues = {"a", "a:", "ab", "a.", "b", "A-", "a::", "a"s + std::string(127, 'b')};
+const std::vector<std::string> all_queues = {"a", "a:", "ab",  "a.",
+                                             "b", "A-", "a::", "a"s + std::string(127, 'b')};
 const std::vector<std::string> all_ids = {
-    "\0"s, "\xff"s, "a", "\0\xff"s, "a\0"s, "b", std::string(255, '\xff'), "\0\0"s, "a\0\xff"s, "ab", "1", "2", "3",
-    "\xff\0"s, "\0\0\0\0\0\0\0\0\0"s, std::string(255, '\0'), "4", "5", "6", "7", "8", "9"};
+    "\0"s,      "\xff"s, "a", "\0\xff"s, "a\0"s, "b",       std::string(255, '\xff'), "\0\0"s,
+    "a\0\xff"s, "ab",    "1", "2",       "3",    "\xff\0"s, "\0\0\0\0\0\0\0\0\0"s,    std::string(255, '\0'),
+    "4",        "5",     "6", "7",       "8",    "9"};
 const std::vector<std::string> all_keys = {"k", "\0"s, "\xff\xff"s, "1", "a\0"s, std::string(255, 'k'), "K"};
 // Joined without care, worker and request would be the same for some of these.
 const std::vector<std::string> all_workers = {"w", "w\0"s, "w1", "w\0r"s, std::string(128, 'w'), "\xff"s};
 const std::vector<std::string> all_requests = {"", "", "r", "\0r"s, "1", "1\0r"s, std::string(128, 'r')};
-const std::vector<std::string> app_keys = {"x", "\0"s, "\xff\xff"s, "y", std::string(limits::app_key_bytes_max, 'z')};
+const std::vector<std::string> app_keys = {"x", "\0"s, "\xff\xff"s, "y",
+                                           std::string(limits::app_key_bytes_max, 'z')};
 
 std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_t count) {
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()))};
@@ -34,7 +37,7 @@ std::vector<std::string> some_of(const std::vector<std::string>& all, std::size_
 
 Profile draw_profile(Random& random) {
   Profile profile;
-  profile.wide = random.one_in(16);
+  profile.wide = random.one_in(10);
   profile.queues = some_of(all_queues, profile.wide ? 2 : 1 + random.below(all_queues.size()));
   profile.ids = some_of(all_ids, 2 + random.below(all_ids.size()));
   if (profile.wide) {
@@ -46,15 +49,18 @@ Profile draw_profile(Random& random) {
   profile.options.upkeep = !random.one_in(5);
   profile.options.restart_grace = random.pick(std::vector<Duration>{0ms, 1ms, 5s, 1h});
   profile.options.claims_waiting_max = random.pick(std::vector<std::size_t>{0, 1, 3, 100'000, 100'000});
-  if (random.one_in(4)) profile.options.claim_reply_bytes_max = random.pick(std::vector<std::size_t>{0, 1, 1024, 3000});
-  if (random.one_in(2)) profile.options.heads_known_max = random.pick(std::vector<std::size_t>{0, 2, 8, 20, 100});
+  if (random.one_in(4))
+    profile.options.claim_reply_bytes_max = random.pick(std::vector<std::size_t>{0, 1, 1024, 3000});
+  if (random.one_in(2))
+    profile.options.heads_known_max = random.pick(std::vector<std::size_t>{0, 2, 8, 20, 100});
   // Mostly today; a machine whose clock lost its battery; one that is about to leave the calendar.
-  const std::int64_t start = random.pick(std::vector<std::int64_t>{1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000,
-                                                                   0, limits::time_ms_max - 3600'000});
+  const std::int64_t start = random.pick(std::vector<std::int64_t>{
+      1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000, 0, limits::time_ms_max - 3600'000});
   profile.start = Time{Duration{start}};
-  profile.keeps_for_a_time = random.percent(40);
+  profile.keeps_for_a_time = random.percent(profile.wide ? 60 : 40);
   // As after restores: far above what the clock or the count of orders would give.
-  profile.first_sequence = random.pick(std::vector<std::uint64_t>{0, 0, limits::restore_jump, std::uint64_t{1} << 62});
+  profile.first_sequence =
+      random.pick(std::vector<std::uint64_t>{0, 0, limits::restore_jump, std::uint64_t{1} << 62});
   profile.odd_clock = random.one_in(6);
   profile.wait_percent = random.pick(std::vector<std::uint64_t>{0, 20, 50});
   profile.ticks_percent = random.pick(std::vector<std::uint64_t>{0, 50, 90, 100});
@@ -177,7 +183,8 @@ ScheduleRequest CommandSource::draw_schedule(Now now) {
   if (random_.one_in(3)) out.key = random_.pick(profile_.keys);
   if (random_.one_in(100)) out.run = "run";
   if (random_.one_in(3)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 1, 127, 128, 129, 255});
-  if (random_.one_in(3)) out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, 1, 2, 3, limits::tries_max});
+  if (random_.one_in(3))
+    out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, 1, 2, 3, limits::tries_max});
   out.upsert = random_.one_in(4);
   out.app_writes = draw_app_writes();
   return out;
@@ -185,7 +192,8 @@ ScheduleRequest CommandSource::draw_schedule(Now now) {
 
 ClaimRequest CommandSource::draw_claim() {
   ClaimRequest out;
-  for (std::uint64_t i = random_.one_in(3) ? 1 + random_.below(5) : 1; i-- > 0;) out.queues.push_back(queue());
+  for (std::uint64_t i = random_.one_in(3) ? 1 + random_.below(5) : 1; i-- > 0;)
+    out.queues.push_back(queue());
   if (random_.one_in(20)) out.queues.insert(out.queues.begin(), "nobody.knows");
   if (random_.one_in(500)) out.queues.resize(limits::claim_queues_max, out.queues.front());
   out.worker = random_.pick(profile_.workers);
@@ -221,11 +229,14 @@ QueueSetRequest CommandSource::draw_settings() {
   const std::vector<Duration> backoffs = {0ms, 1ms, 10ms, 1s, 60s, Duration{limits::backoff_ms_max}};
   if (random_.one_in(4)) out.backoff_base = random_.pick(backoffs);
   if (random_.one_in(4)) out.backoff_cap = random_.pick(backoffs);
-  if (random_.one_in(4)) out.backoff_jitter_percent = random_.pick(std::vector<std::uint32_t>{0, 10, 50, 100});
-  if (random_.one_in(6)) out.payload_bytes_max = random_.pick(std::vector<std::uint32_t>{0, 2, 1024, 1024, 1024, 1024 * 1024, 1024 * 1024, 1024 * 1024});
+  if (random_.one_in(4))
+    out.backoff_jitter_percent = random_.pick(std::vector<std::uint32_t>{0, 10, 50, 100});
+  if (random_.one_in(6))
+    out.payload_bytes_max = random_.pick(
+        std::vector<std::uint32_t>{0, 2, 1024, 1024, 1024, 1024 * 1024, 1024 * 1024, 1024 * 1024});
   if (profile_.keeps_for_a_time && random_.one_in(3)) {
-    out.keep_success = random_.pick(std::vector<std::optional<Duration>>{
-        std::nullopt, 0ms, 1ms, 500ms, 5s, 1h, Duration{limits::keep_ms_max}});
+    out.keep_success = random_.pick(std::vector<std::optional<Duration>>{std::nullopt, 0ms, 1ms, 500ms, 5s,
+                                                                         1h, Duration{limits::keep_ms_max}});
   }
   // More often on than off: a paused queue shows little.
   if (random_.one_in(3)) out.paused = random_.one_in(4);
@@ -275,7 +286,8 @@ engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
     return out;
   }
   if (roll < 65) {
-    return ReapRequest{.queue = queue(), .limit = random_.pick(std::vector<std::uint32_t>{1, 2, 1000, 10'000})};
+    return ReapRequest{.queue = queue(),
+                       .limit = random_.pick(std::vector<std::uint32_t>{1, 2, 1000, 10'000})};
   }
   if (roll < 68) return draw_settings();
   if (roll < 69) return draw_purge_batch();
@@ -303,104 +315,134 @@ engine::Body CommandSource::draw(const Oracle& oracle, Now now) {
 
 // ---- Beyond the limits --------------------------------------------------------------------------
 
+namespace {
+
+Time bad_time(Random& random) {
+  return random.pick(std::vector<Time>{first_time - 1ms, last_time + 1ms, Time::min(), Time::max()});
+}
+
+Duration bad_lease(Random& random) {
+  return random.pick(
+      std::vector<Duration>{0ms, -1ms, Duration{limits::lease_ms_max + 1}, Duration::min(), Duration::max()});
+}
+
+std::string too_short_or_long(std::size_t bytes_max, Random& random) {
+  return random.one_in(2) ? std::string() : std::string(bytes_max + 1, 'x');
+}
+
+std::uint32_t too_few_or_many(std::uint32_t max, Random& random) { return random.one_in(2) ? 0 : max + 1; }
+
+std::vector<AppWrite> bad_app_writes(Random& random) {
+  const auto one = [](std::string key, std::optional<std::string> value) {
+    return std::vector<AppWrite>{{.key = std::move(key), .value = std::move(value)}};
+  };
+  switch (random.below(12)) {
+    case 0:
+    case 1: return std::vector<AppWrite>(limits::app_write_count_max + 1, {.key = "x", .value = "v"});
+    case 2: return one("x", std::string(limits::app_write_bytes_max, 'v'));
+    case 3:
+    case 4: return one(std::string(limits::app_key_bytes_max + 1, 'z'), "v");
+    case 5: return one("", std::nullopt);
+    default: return one("", "v");
+  }
+}
+
+void spoil_one(ScheduleRequest& request, Random& random) {
+  switch (random.below(6)) {
+    case 0: request.due = bad_time(random); break;
+    case 1: request.key = too_short_or_long(limits::key_bytes_max, random); break;
+    case 2: request.tries = limits::tries_max + 1; break;
+    case 3: request.run = too_short_or_long(limits::run_bytes_max, random); break;
+    case 4: request.app_writes = bad_app_writes(random); break;
+    default: request.payload = std::string(random.one_in(20) ? 1024 * 1024 + 1 : 1025, 'p');
+  }
+}
+
+void spoil_one(ClaimRequest& request, Random& random) {
+  switch (random.below(5)) {
+    case 0: request.worker = too_short_or_long(limits::worker_bytes_max, random); break;
+    case 1: request.count = too_few_or_many(limits::claim_count_max, random); break;
+    case 2: request.lease = bad_lease(random); break;
+    case 3:
+      request.wait =
+          random.pick(std::vector<Duration>{-1ms, Duration{limits::wait_ms_max + 1}, Duration::min()});
+      break;
+    default: request.request = std::string(limits::request_bytes_max + 1, 'r');
+  }
+}
+
+void spoil_one(QueueSetRequest& request, Random& random) {
+  const Duration bad_backoff = random.one_in(2) ? -1ms : Duration{limits::backoff_ms_max + 1};
+  switch (random.below(7)) {
+    case 0: request.lease = bad_lease(random); break;
+    case 1: request.tries = limits::tries_max + 1; break;
+    case 2: request.backoff_base = bad_backoff; break;
+    case 3: request.backoff_cap = bad_backoff; break;
+    case 4: request.backoff_jitter_percent = 101; break;
+    case 5: request.payload_bytes_max = limits::payload_bytes_ceiling + 1; break;
+    default: request.keep_success = random.one_in(2) ? -1ms : Duration{limits::keep_ms_max + 1};
+  }
+}
+
+void spoil_one(CompleteRequest& request, Random& random) {
+  if (random.one_in(20)) {
+    request.result = std::string(limits::result_bytes_max + 1, 'r');
+  } else {
+    request.app_writes = bad_app_writes(random);
+  }
+}
+
+void spoil_one(PopRequest& request, Random& random) {
+  request.count = too_few_or_many(limits::claim_count_max, random);
+}
+void spoil_one(ReapRequest& request, Random& random) {
+  request.limit = too_few_or_many(limits::reap_count_max, random);
+}
+void spoil_one(ExtendRequest& request, Random& random) { request.lease = bad_lease(random); }
+void spoil_one(FailRequest& request, Random& random) { request.retry_at = bad_time(random); }
+void spoil_one(ReleaseRequest& request, Random& random) { request.due = bad_time(random); }
+void spoil_one(RescheduleRequest& request, Random& random) { request.due = bad_time(random); }
+void spoil_one(RetryRequest& request, Random& random) { request.due = bad_time(random); }
+
+// Has no value to spoil but its names.
+void spoil_one(CancelRequest& request, Random&) { request.id = ""; }
+void spoil_one(engine::PurgeBatch&, Random&) {}
+
+// The name of the queue or of the order.
+template <class Request>
+void spoil_name(Request& request, Random& random) {
+  const std::vector<std::string> bad_queues = {"",   "a b", "a\0"s, "\xc3\xa9", std::string(129, 'a'),
+                                               "a/", "a\n"};
+  if constexpr (requires { request.id; }) {
+    if (random.one_in(2)) {
+      request.id = too_short_or_long(limits::id_bytes_max, random);
+      return;
+    }
+  }
+  if constexpr (requires { request.queues; }) {
+    if (random.one_in(3)) {
+      request.queues.resize(random.one_in(2) ? 0 : limits::claim_queues_max + 1, "a");
+    } else {
+      request.queues.push_back(random.pick(bad_queues));
+    }
+  } else if constexpr (!std::is_same_v<Request, engine::PurgeBatch>) {
+    request.queue = random.pick(bad_queues);
+  }
+}
+
+}  // namespace
+
 // One value only: with two the core might name either.
 void CommandSource::spoil(engine::Body& body) {
-  const std::vector<std::string> bad_queues = {"", "a b", "a\0"s, "\xc3\xa9", std::string(129, 'a'), "a/", "a\n"};
-  if (std::holds_alternative<engine::PurgeBatch>(body)) return;
-  if (!random_.one_in(3) && spoil_value(body)) return;
-  const bool spoil_id = random_.one_in(2);
   std::visit(
-      [&](auto& r) {
-        if constexpr (requires { r.id; }) {
-          if (spoil_id) {
-            r.id = random_.one_in(2) ? "" : std::string(256, 'i');
-            return;
-          }
-        }
-        if constexpr (requires { r.queues; }) {
-          if (random_.one_in(3)) {
-            r.queues.resize(random_.one_in(2) ? 0 : limits::claim_queues_max + 1, "a");
-          } else {
-            r.queues.push_back(random_.pick(bad_queues));
-          }
+      [&](auto& request) {
+        if (random_.one_in(3)) {
+          spoil_name(request, random_);
         } else {
-          r.queue = random_.pick(bad_queues);
+          spoil_one(request, random_);
         }
       },
       body);
-}
-
-bool CommandSource::spoil_value(engine::Body& body) {
-  const Time bad_time = random_.pick(std::vector<Time>{first_time - 1ms, last_time + 1ms, Time::min(), Time::max()});
-  const std::vector<Duration> bad_leases = {0ms, -1ms, Duration{limits::lease_ms_max + 1}, Duration::min(), Duration::max()};
-  const std::string bad_key = random_.one_in(2) ? "" : std::string(256, 'k');
-  const std::uint64_t which = random_.below(6);
-  const auto bad_writes = [&]() -> std::vector<AppWrite> {
-    switch (random_.below(4)) {
-      case 0: return {{.key = "", .value = std::nullopt}};
-      case 1: return {{.key = std::string(limits::app_key_bytes_max + 1, 'z'), .value = "v"}};
-      case 2: return std::vector<AppWrite>(limits::app_write_count_max + 1, {.key = "x", .value = "v"});
-      default: break;
-    }
-    if (!random_.one_in(10)) return {{.key = "", .value = "v"}};
-    return {{.key = "x", .value = std::string(limits::app_write_bytes_max, 'v')}};
-  };
-  if (auto* schedule = std::get_if<ScheduleRequest>(&body)) {
-    switch (which) {
-      case 0: schedule->due = bad_time; break;
-      case 1: schedule->key = bad_key; break;
-      case 2: schedule->tries = limits::tries_max + 1; break;
-      case 3: schedule->run = random_.one_in(2) ? "" : std::string(129, 'r'); break;
-      case 4: schedule->app_writes = bad_writes(); break;
-      default: schedule->payload = std::string(random_.one_in(20) ? 1024 * 1024 + 1 : 1025, 'p');
-    }
-  } else if (auto* claim = std::get_if<ClaimRequest>(&body)) {
-    switch (which) {
-      case 0: claim->worker = random_.one_in(2) ? "" : std::string(129, 'w'); break;
-      case 1: claim->count = random_.one_in(2) ? 0 : limits::claim_count_max + 1; break;
-      case 2: claim->lease = random_.pick(bad_leases); break;
-      case 3: claim->wait = random_.pick(std::vector<Duration>{-1ms, Duration{limits::wait_ms_max + 1}, Duration::min()}); break;
-      default: claim->request = std::string(129, 'r');
-    }
-  } else if (auto* pop = std::get_if<PopRequest>(&body)) {
-    pop->count = random_.one_in(2) ? 0 : limits::claim_count_max + 1;
-  } else if (auto* complete = std::get_if<CompleteRequest>(&body)) {
-    if (random_.one_in(20)) {
-      complete->result = std::string(limits::result_bytes_max + 1, 'r');
-    } else {
-      complete->app_writes = bad_writes();
-    }
-  } else if (auto* failure = std::get_if<FailRequest>(&body)) {
-    failure->retry_at = bad_time;
-  } else if (auto* release = std::get_if<ReleaseRequest>(&body)) {
-    release->due = bad_time;
-  } else if (auto* extend = std::get_if<ExtendRequest>(&body)) {
-    extend->lease = random_.pick(bad_leases);
-  } else if (auto* reschedule = std::get_if<RescheduleRequest>(&body)) {
-    reschedule->due = bad_time;
-  } else if (auto* retry = std::get_if<RetryRequest>(&body)) {
-    retry->due = bad_time;
-  } else if (auto* reap = std::get_if<ReapRequest>(&body)) {
-    reap->limit = random_.one_in(2) ? 0 : limits::reap_count_max + 1;
-  } else if (auto* settings = std::get_if<QueueSetRequest>(&body)) {
-    const Duration bad_backoff = random_.one_in(2) ? -1ms : Duration{limits::backoff_ms_max + 1};
-    switch (which) {
-      case 0: settings->lease = random_.pick(bad_leases); break;
-      case 1: settings->tries = limits::tries_max + 1; break;
-      case 2: settings->backoff_base = bad_backoff; break;
-      case 3: settings->backoff_cap = bad_backoff; break;
-      case 4: settings->backoff_jitter_percent = 101; break;
-      default:
-        if (random_.one_in(2)) {
-          settings->payload_bytes_max = limits::payload_bytes_ceiling + 1;
-        } else {
-          settings->keep_success = random_.one_in(2) ? -1ms : Duration{limits::keep_ms_max + 1};
-        }
-    }
-  } else {
-    return false;
-  }
-  return true;
 }
 
 }  // namespace duelease::model_test

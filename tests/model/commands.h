@@ -24,11 +24,11 @@ struct Profile {
   engine::CoreOptions options;
   Time start{};
   static constexpr std::uint64_t many = 2500;
-  bool wide = false;          // Many orders: a pass of the upkeep does not get through, a head does not hold all.
+  bool wide = false;  // Many orders: a pass of the upkeep does not get through, a head does not hold all.
   bool keeps_for_a_time = false;  // Queues drop their successes.
   std::uint64_t first_sequence = 0;
-  bool odd_clock = false;         // The clock goes back, or leaves the calendar, for a moment.
-  std::uint64_t wait_percent = 0;  // Of the claims.
+  bool odd_clock = false;           // The clock goes back, or leaves the calendar, for a moment.
+  std::uint64_t wait_percent = 0;   // Of the claims.
   std::uint64_t ticks_percent = 0;  // How often a step of the clock is followed by a tick at once.
 };
 Profile draw_profile(Random& random);
@@ -67,7 +67,6 @@ class CommandSource {
   std::vector<AppWrite> draw_app_writes();
 
   void spoil(engine::Body& body);
-  bool spoil_value(engine::Body& body);
 
   const std::string& queue() { return random_.pick(profile_.queues); }
   const std::string& id() { return random_.pick(profile_.ids); }

@@ -15,7 +15,9 @@ namespace {
 
 using store::Family;
 
-std::string named(const std::string& queue, const std::string& id) { return shown(queue) + " / " + shown(id); }
+std::string named(const std::string& queue, const std::string& id) {
+  return shown(queue) + " / " + shown(id);
+}
 
 // Of a read that must not fail.
 template <class T>
@@ -43,9 +45,10 @@ std::string row_text(const Row& row) {
            std::to_string(row.place->due.time_since_epoch().count());
   }
   if (row.lease) {
-    return describe(row.lease->record) + " expires " + std::to_string(row.lease->expires_at.time_since_epoch().count()) +
-           " length " + std::to_string(row.lease->length.count()) + " request " + shown(row.lease->request) +
-           " unknown " + shown(row.lease->unknown);
+    return describe(row.lease->record) + " expires " +
+           std::to_string(row.lease->expires_at.time_since_epoch().count()) + " length " +
+           std::to_string(row.lease->length.count()) + " request " + shown(row.lease->request) + " unknown " +
+           shown(row.lease->unknown);
   }
   return row.record ? describe(*row.record) : shown(row.text);
 }
@@ -56,7 +59,8 @@ void compare_family(const store::MemoryStore& store, Family family, const Rows& 
   const store::MemoryStore::Table& actual = store.table(family);
   for (const auto& [key, value] : actual) {
     const auto wanted = expected.find(key);
-    require(wanted != expected.end(), [&] { return "family " + name + " has a row too many: " + shown(key); });
+    require(wanted != expected.end(),
+            [&] { return "family " + name + " has a row too many: " + shown(key); });
     const Row found = decode(value);
     require(found == wanted->second, [&] {
       return "family " + name + ", row " + shown(key) + "\n  is     " + row_text(found) + "\n  not    " +
@@ -82,12 +86,14 @@ Expected expected_rows(const Oracle& oracle) {
       const std::string key = store::order_key(queue_name, id);
       const bool is_live = record.state == State::wait || record.state == State::processing;
       out.orders.emplace(key, is_live ? Row{.place = place} : Row{.record = record});
-      if (record.state == State::wait) out.queue.emplace(store::queue_key(queue_name, place, id), Row{.record = record});
+      if (record.state == State::wait)
+        out.queue.emplace(store::queue_key(queue_name, place, id), Row{.record = record});
       if (record.state == State::processing) {
         out.leases.emplace(key, Row{.lease = lease_of(order)});
       }
     }
-    for (const auto& [key, id] : queue.owners) out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
+    for (const auto& [key, id] : queue.owners)
+      out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
     for (const auto& [place, record] : queue.history) {
       out.history.emplace(store::history_key(queue_name, place.first, place.second), Row{.record = record});
     }
@@ -108,11 +114,12 @@ void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
     const Counts stored = counts == store.table(Family::meta).end()
                               ? Counts{}
                               : good(store::decode_counts(counts->second), "counts of queue", name);
-    require(stored == queue.counts(), "queue " + name + " counts " + describe(stored) + "\n  not    " + describe(queue.counts()));
+    require(stored == queue.counts(),
+            "queue " + name + " counts " + describe(stored) + "\n  not    " + describe(queue.counts()));
   }
   const std::uint64_t sequence = good(engine::read_sequence(store), "the last sequence");
-  require(sequence == oracle.sequence(), "the last sequence is " + std::to_string(sequence) + ", not " +
-                                             std::to_string(oracle.sequence()));
+  require(sequence == oracle.sequence(),
+          "the last sequence is " + std::to_string(sequence) + ", not " + std::to_string(oracle.sequence()));
 }
 
 }  // namespace
@@ -145,15 +152,16 @@ void compare_order(const store::MemoryStore& store, const std::string& queue, co
   const std::optional<Order> read = good(engine::read_order(store, queue, id), "order", queue, id);
   require(read.has_value(), [&] { return "order " + named(queue, id) + " is not found"; });
   const model::Record& r = expected.record;
-  const bool is_same_lease = r.state == State::processing ? read->lease_expires_at == expected.expires_at
-                                                           : !read->lease_expires_at;
-  const bool is_same = read->queue == queue && read->id == id && read->state == r.state && read->due == r.due &&
-                       read->priority == r.priority && read->tries == r.tries && read->attempt == r.attempt &&
-                       read->tries_used == r.tries_used && read->failures == r.failures && read->key == r.key &&
-                       read->run == r.run && read->token == r.token && read->sequence == r.sequence &&
-                       read->worker == r.worker && is_same_lease &&
-                       read->created_at == r.created_at && read->updated_at == r.updated_at &&
-                       read->error == r.error && read->result == r.result && read->payload == r.payload;
+  const bool is_same_lease =
+      r.state == State::processing ? read->lease_expires_at == expected.expires_at : !read->lease_expires_at;
+  const bool is_same = read->queue == queue && read->id == id && read->state == r.state &&
+                       read->due == r.due && read->priority == r.priority && read->tries == r.tries &&
+                       read->attempt == r.attempt && read->tries_used == r.tries_used &&
+                       read->failures == r.failures && read->key == r.key && read->run == r.run &&
+                       read->token == r.token && read->sequence == r.sequence && read->worker == r.worker &&
+                       is_same_lease && read->created_at == r.created_at &&
+                       read->updated_at == r.updated_at && read->error == r.error &&
+                       read->result == r.result && read->payload == r.payload;
   require(is_same, [&] { return "order " + named(queue, id) + " is read other than " + describe(r); });
 }
 
@@ -176,9 +184,11 @@ std::string_view reason(const OracleQueue& queue, const std::string& id, Time no
 void compare_why(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue,
                  const std::string& id, Time now) {
   const std::string text = good(engine::read_why(store, name, id, now), "why", name, id);
-  require(text.find('\n') == std::string::npos, [&] { return "why " + named(name, id) + " is not one line: " + text; });
+  require(text.find('\n') == std::string::npos,
+          [&] { return "why " + named(name, id) + " is not one line: " + text; });
   require(text.find(reason(queue, id, now)) != std::string::npos, [&] {
-    return "why " + named(name, id) + ": " + text + ", and not a word of '" + std::string(reason(queue, id, now)) + "'";
+    return "why " + named(name, id) + ": " + text + ", and not a word of '" +
+           std::string(reason(queue, id, now)) + "'";
   });
 }
 
@@ -187,7 +197,8 @@ std::vector<std::string> read_pages(const store::MemoryStore& store, ListRequest
   do {
     const Page page = good(engine::read_list(store, request), "a list of queue", request.queue);
     require(page.ids.size() <= request.limit, "a page of queue " + request.queue + " is above its limit");
-    require(!page.ids.empty() || page.next.empty(), "an empty page of queue " + request.queue + " has a next one");
+    require(!page.ids.empty() || page.next.empty(),
+            "an empty page of queue " + request.queue + " has a next one");
     out.insert(out.end(), page.ids.begin(), page.ids.end());
     request.after = page.next;
   } while (!request.after.empty());
@@ -207,13 +218,14 @@ void compare_list(const store::MemoryStore& store, const std::string& name, cons
     }
   }
   const std::vector<std::string> listed = read_pages(store, {.queue = name, .state = state, .limit = limit});
-  require(listed == expected, "the list of queue " + name + ", state " +
-                                  std::string(state ? state_name(*state) : "any") + ", in pages of " +
-                                  std::to_string(limit) + " has " + std::to_string(listed.size()) + " ids, not " +
-                                  std::to_string(expected.size()) + ", or others, or in another order");
+  require(listed == expected,
+          "the list of queue " + name + ", state " + std::string(state ? state_name(*state) : "any") +
+              ", in pages of " + std::to_string(limit) + " has " + std::to_string(listed.size()) +
+              " ids, not " + std::to_string(expected.size()) + ", or others, or in another order");
 }
 
-void compare_stats(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue, Time now) {
+void compare_stats(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue,
+                   Time now) {
   const Stats stats = good(engine::read_stats(store, name, now), "stats of queue", name);
   Stats expected;
   expected.counts = queue.counts();
@@ -225,12 +237,13 @@ void compare_stats(const store::MemoryStore& store, const std::string& name, con
       expected.oldest_overdue = std::max(expected.oldest_overdue, now - due);
     }
   }
-  const bool is_same = stats.counts == expected.counts && stats.due == expected.due && stats.leases == expected.leases &&
-                       stats.oldest_overdue == expected.oldest_overdue;
-  require(is_same, "stats of queue " + name + ": " + describe(stats.counts) + " due " + std::to_string(stats.due) +
-                       " overdue " + std::to_string(stats.oldest_overdue.count()) + " leases " +
-                       std::to_string(stats.leases) + "\n  not    " + describe(expected.counts) + " due " +
-                       std::to_string(expected.due) + " overdue " + std::to_string(expected.oldest_overdue.count()));
+  const bool is_same = stats.counts == expected.counts && stats.due == expected.due &&
+                       stats.leases == expected.leases && stats.oldest_overdue == expected.oldest_overdue;
+  require(is_same,
+          "stats of queue " + name + ": " + describe(stats.counts) + " due " + std::to_string(stats.due) +
+              " overdue " + std::to_string(stats.oldest_overdue.count()) + " leases " +
+              std::to_string(stats.leases) + "\n  not    " + describe(expected.counts) + " due " +
+              std::to_string(expected.due) + " overdue " + std::to_string(expected.oldest_overdue.count()));
 }
 
 void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
@@ -238,7 +251,8 @@ void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
   for (const auto& [name, queue] : oracle.queues()) {
     names.push_back(name);
     const QueueSettings settings = good(engine::read_settings(store, name), "settings of queue", name);
-    require(settings == queue.settings, "queue " + name + " has " + describe(settings) + "\n  not    " + describe(queue.settings));
+    require(settings == queue.settings,
+            "queue " + name + " has " + describe(settings) + "\n  not    " + describe(queue.settings));
   }
   require(good(engine::read_queues(store), "the queues") == names, "the names of the queues differ");
   for (const std::string absent : {"nobody.knows", "aa", "A"}) {
@@ -264,10 +278,13 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
       compare_why(store, name, queue, id, now.wall);
     }
     // A cursor is what a page named, or refused; never more than that.
-    const std::string garbage = random.pick(std::vector<std::string>{"0", "00", "zz", "ffffffff", "61620", "80"});
-    const Result<Page> page = engine::read_list(store, {.queue = name, .state = State::wait, .after = garbage});
+    const std::string garbage =
+        random.pick(std::vector<std::string>{"0", "00", "zz", "ffffffff", "61620", "80"});
+    const Result<Page> page =
+        engine::read_list(store, {.queue = name, .state = State::wait, .after = garbage});
     require(page || page.error().code == Code::invalid, "a cursor that no page named");
-    const std::optional<Order> absent = good(engine::read_order(store, name, "absent"), "an order that is not there");
+    const std::optional<Order> absent =
+        good(engine::read_order(store, name, "absent"), "an order that is not there");
     require(!absent, "an order that is not there was read");
     compare_why(store, name, queue, "absent", now.wall);
   }
@@ -277,11 +294,12 @@ void require_sound(const store::MemoryStore& store, const Oracle& oracle) {
   const auto check = [&](const std::string& queue, std::size_t orders) {
     const CheckReport report = good(engine::check_store(store, queue), "check of queue", queue);
     for (const Violation& v : report.invariants) {
-      require(v.count == 0, "check of queue '" + queue + "': " + v.invariant + " is broken " + std::to_string(v.count) +
-                                " times: " + v.example);
+      require(v.count == 0, "check of queue '" + queue + "': " + v.invariant + " is broken " +
+                                std::to_string(v.count) + " times: " + v.example);
     }
-    require(report.orders == orders, "check of queue '" + queue + "' looked at " + std::to_string(report.orders) +
-                                         " orders of " + std::to_string(orders));
+    require(report.orders == orders, "check of queue '" + queue + "' looked at " +
+                                         std::to_string(report.orders) + " orders of " +
+                                         std::to_string(orders));
   };
   std::size_t all = 0;
   for (const auto& [name, queue] : oracle.queues()) {
@@ -291,7 +309,8 @@ void require_sound(const store::MemoryStore& store, const Oracle& oracle) {
   check("", all);
 }
 
-void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request, Time now) {
+void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request,
+                   Time now) {
   const Time ended_by = now - request.older;
   std::vector<std::string> expected;
   if (const auto queue = oracle.queues().find(request.queue); queue != oracle.queues().end()) {
@@ -302,8 +321,9 @@ void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const 
   std::vector<std::string> found;
   std::string from;
   do {
-    engine::Ended page = good(
-        engine::find_ended(store, request.queue, request.state, ended_by, request.limit, from), "a search for ended orders");
+    engine::Ended page =
+        good(engine::find_ended(store, request.queue, request.state, ended_by, request.limit, from),
+             "a search for ended orders");
     require(page.ids.size() <= request.limit, "a search found more ended orders than it may");
     found.insert(found.end(), page.ids.begin(), page.ids.end());
     from = std::move(page.next);

@@ -36,6 +36,7 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
 // The engine's own check finds nothing.
 void require_sound(const store::MemoryStore& store, const Oracle& oracle);
 // A search for what a purge may remove: all of it, in order, whatever the size of the pages.
-void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request, Time now);
+void compare_ended(const Oracle& oracle, const store::MemoryStore& store, const PurgeRequest& request,
+                   Time now);
 
 }  // namespace duelease::model_test

@@ -68,7 +68,11 @@ Line line(const ClaimRequest& r) {
 Line line(const PopRequest& r) { return Line("pop").add("queue", r.queue).add("count", r.count); }
 Line line(const CompleteRequest& r) {
   Line out("complete");
-  return out.add("queue", r.queue).add("id", r.id).add("token", r.token).add("result", r.result).add(r.app_writes);
+  return out.add("queue", r.queue)
+      .add("id", r.id)
+      .add("token", r.token)
+      .add("result", r.result)
+      .add(r.app_writes);
 }
 Line line(const FailRequest& r) {
   Line out("fail");
@@ -87,13 +91,16 @@ Line line(const RescheduleRequest& r) {
 Line line(const CancelRequest& r) {
   return Line("cancel").add("queue", r.queue).add("id", r.id).flag("force", r.force);
 }
-Line line(const RetryRequest& r) { return Line("retry").add("queue", r.queue).add("id", r.id).add("due", r.due); }
+Line line(const RetryRequest& r) {
+  return Line("retry").add("queue", r.queue).add("id", r.id).add("due", r.due);
+}
 Line line(const ReapRequest& r) { return Line("reap").add("queue", r.queue).add("limit", r.limit); }
 Line line(const QueueSetRequest& r) {
   Line out("set_queue");
   out.add("queue", r.queue).add("lease", r.lease).add("tries", r.tries).add("backoff_base", r.backoff_base);
   out.add("backoff_cap", r.backoff_cap).add("jitter", r.backoff_jitter_percent).add("paused", r.paused);
-  out.add("payload_bytes_max", r.payload_bytes_max).flag("keep_success=for ever", r.keep_success && !*r.keep_success);
+  out.add("payload_bytes_max", r.payload_bytes_max)
+      .flag("keep_success=for ever", r.keep_success && !*r.keep_success);
   return r.keep_success ? out.add("keep_success", *r.keep_success) : out;
 }
 Line line(const engine::PurgeBatch& r) {
@@ -129,8 +136,14 @@ std::string describe(const engine::Body& body) {
 
 std::string describe(const model::Record& r) {
   Line out{std::string(state_name(r.state))};
-  out.add("due", r.due).add("priority", std::uint32_t{r.priority}).add("tries", r.tries).add("attempt", r.attempt);
-  out.add("tries_used", r.tries_used).add("failures", r.failures).add("generation", r.generation).add("key", r.key);
+  out.add("due", r.due)
+      .add("priority", std::uint32_t{r.priority})
+      .add("tries", r.tries)
+      .add("attempt", r.attempt);
+  out.add("tries_used", r.tries_used)
+      .add("failures", r.failures)
+      .add("generation", r.generation)
+      .add("key", r.key);
   out.add("run", r.run).add("token", r.token).add("sequence", Token{r.sequence}).add("worker", r.worker);
   out.add("created_at", r.created_at).add("updated_at", r.updated_at).add("error", r.error);
   return out.add("result", r.result).add("payload", r.payload).add("unknown", r.unknown).text();
@@ -163,7 +176,8 @@ std::string describe(const Counts& c) {
 }
 
 std::string describe(const Result<engine::Reply>& reply) {
-  if (!reply) return "error " + std::string(code_name(reply.error().code)) + " " + shown(reply.error().message);
+  if (!reply)
+    return "error " + std::string(code_name(reply.error().code)) + " " + shown(reply.error().message);
   return std::visit(
       [](const auto& value) -> std::string {
         using Value = std::decay_t<decltype(value)>;
@@ -205,8 +219,8 @@ bool same_value(const Answer& a, const Answer& b) {
 bool same_value(const std::vector<Claimed>& a, const std::vector<Claimed>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Claimed& x, const Claimed& y) {
     return x.queue == y.queue && x.id == y.id && x.token == y.token && x.attempt == y.attempt &&
-           x.lease_expires_at == y.lease_expires_at && x.due == y.due && x.payload == y.payload && x.key == y.key &&
-           x.run == y.run && x.lease == y.lease;
+           x.lease_expires_at == y.lease_expires_at && x.due == y.due && x.payload == y.payload &&
+           x.key == y.key && x.run == y.run && x.lease == y.lease;
   });
 }
 

@@ -24,5 +24,6 @@ TEST_CASE("the same commands give the same changes and replies") {
 
 TEST_CASE("where a commit group ends changes no reply and nothing in the store") {
   run_twice(default_steps / 10, 4, {.sweeps_committed = true, .takes_digests = true},
-            {.commits_often = true, .sweeps_committed = true, .takes_digests = true}, Compares::replies_and_end);
+            {.commits_often = true, .sweeps_committed = true, .takes_digests = true},
+            Compares::replies_and_end);
 }

@@ -12,12 +12,13 @@ namespace duelease::model_test {
 
 namespace {
 
-Result<engine::Reply> answer_of(Outcome outcome, State state = State::wait, Time at = {}, std::string blocker = {}) {
+Result<engine::Reply> answer_of(Outcome outcome, State state = State::wait, Time at = {},
+                                std::string blocker = {}) {
   return engine::Reply{Answer{outcome, state, std::move(blocker), at}};
 }
 
-Claimed claimed_of(const std::string& queue, const std::string& id, const model::Record& record, Time expires_at,
-                   Duration lease) {
+Claimed claimed_of(const std::string& queue, const std::string& id, const model::Record& record,
+                   Time expires_at, Duration lease) {
   return {.queue = queue,
           .id = id,
           .token = record.token,
@@ -36,7 +37,9 @@ Time later(Time from, Duration by) { return std::min(from + by, Time{Duration{li
 // What an order counts for in Options::claim_reply_bytes_max.
 std::size_t reply_bytes(const model::Record& record) { return record.payload.size() + 512; }
 
-bool is_blocking(State state) { return state == State::wait || state == State::processing || state == State::success; }
+bool is_blocking(State state) {
+  return state == State::wait || state == State::processing || state == State::success;
+}
 
 // Base * 2^(n-1), at most the cap, give or take the jitter: the number drawn is the engine's, the bounds are
 // worked out here.
@@ -143,7 +146,8 @@ bool Oracle::sweep(const Name& name, Time now) {
 // With its history: the id starts anew.
 void Oracle::purge(const Name& name) {
   set(name, std::nullopt);
-  std::erase_if(queues_.at(name.first).history, [&](const auto& row) { return row.first.first == name.second; });
+  std::erase_if(queues_.at(name.first).history,
+                [&](const auto& row) { return row.first.first == name.second; });
 }
 
 void Oracle::write_app(const std::vector<AppWrite>& writes) {
@@ -158,7 +162,8 @@ void Oracle::write_app(const std::vector<AppWrite>& writes) {
 
 // A wall clock stays in the calendar, a monotonic one does not go back.
 Now Oracle::tamed(Now now) const {
-  const Time wall = std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+  const Time wall =
+      std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
   return {wall, std::max(now_.monotonic, now.monotonic)};
 }
 
@@ -169,10 +174,12 @@ std::optional<Oracle::Answered> Oracle::apply(const engine::Command& command) {
   seed_ = command.seed;
   ticket_ = command.ticket;
   if (const std::optional<Code> code = refusal(command.body)) return fail(*code, "");
-  return std::visit([&](const auto& request) -> std::optional<Answered> { return on(request); }, command.body);
+  return std::visit([&](const auto& request) -> std::optional<Answered> { return on(request); },
+                    command.body);
 }
 
-std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue, const std::optional<std::string>& key,
+std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue,
+                                               const std::optional<std::string>& key,
                                                const std::string& id) const {
   if (!key) return std::nullopt;
   const auto owner = queue.owners.find(*key);
@@ -184,7 +191,8 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   const auto known = queues_.find(request.queue);
   const QueueSettings settings = known == queues_.end() ? QueueSettings{} : known->second.settings;
   if (request.run) return fail(Code::not_found, "");  // The model of runs comes here.
-  if (request.payload && request.payload->size() > settings.payload_bytes_max) return fail(Code::too_large, "");
+  if (request.payload && request.payload->size() > settings.payload_bytes_max)
+    return fail(Code::too_large, "");
 
   const Name name{request.queue, request.id};
   const OracleOrder* before = find(request.queue, request.id);
@@ -208,7 +216,8 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   if (known != queues_.end()) {
     if (const std::optional<std::string> blocker = key_blocker(known->second, request.key, request.id)) {
       const model::Record& record = known->second.orders.at(*blocker).record;
-      if (!lapsed(known->second, record, now_.wall)) return answer_of(Outcome::duplicate, record.state, {}, *blocker);
+      if (!lapsed(known->second, record, now_.wall))
+        return answer_of(Outcome::duplicate, record.state, {}, *blocker);
       purge({request.queue, *blocker});
     }
   }
@@ -355,7 +364,8 @@ std::vector<Claimed> Oracle::still_held(const ClaimRequest& request) const {
     const OracleOrder& order = *find(name.first, name.second);
     if (order.record.worker != request.worker || order.request != request.request) continue;
     const Duration left = order.deadline - now_.monotonic;
-    out.push_back(claimed_of(name.first, name.second, order.record, later(now_.wall, left), std::max(left, Duration{0})));
+    out.push_back(claimed_of(name.first, name.second, order.record, later(now_.wall, left),
+                             std::max(left, Duration{0})));
   }
   std::ranges::sort(out, {}, &Claimed::token);
   return out;
@@ -467,7 +477,8 @@ Oracle::Answered Oracle::on(const CompleteRequest& request) {
   const OracleOrder* held = holder(request.queue, request.id, request.token);
   if (!held) {
     const OracleOrder* found = find(request.queue, request.id);
-    const bool did_it = found && found->record.state == State::success && found->record.token == request.token;
+    const bool did_it =
+        found && found->record.state == State::success && found->record.token == request.token;
     return did_it ? answer_of(Outcome::already, State::success) : answer_of(Outcome::stale);
   }
   OracleOrder order = *held;
@@ -489,8 +500,9 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   const bool is_over = request.final || (record.tries != 0 && record.tries_used >= record.tries);
   record.state = is_over ? State::failed : State::wait;
   if (!is_over) {
-    record.due = request.retry_at ? *request.retry_at
-                                  : retry_time(record.tries_used, queues_.at(request.queue).settings, now_.wall, seed_);
+    record.due = request.retry_at
+                     ? *request.retry_at
+                     : retry_time(record.tries_used, queues_.at(request.queue).settings, now_.wall, seed_);
   }
   stamp(record);
   const Time due = record.due;
@@ -548,7 +560,9 @@ std::uint64_t Oracle::reap(std::size_t limit, const std::string* queue) {
   return over.size();
 }
 
-Oracle::Answered Oracle::on(const ReapRequest& request) { return engine::Reply{reap(request.limit, &request.queue)}; }
+Oracle::Answered Oracle::on(const ReapRequest& request) {
+  return engine::Reply{reap(request.limit, &request.queue)};
+}
 
 // ---- Time ---------------------------------------------------------------------------------------
 
@@ -570,7 +584,8 @@ void Oracle::reopen(Now now) {
   for (auto& [queue_name, queue] : queues_) {
     for (auto& [id, order] : queue.orders) {
       if (order.record.state != State::processing) continue;
-      const Duration left = std::min(std::max(order.expires_at - now.wall, options_.restart_grace), order.length);
+      const Duration left =
+          std::min(std::max(order.expires_at - now.wall, options_.restart_grace), order.length);
       order.deadline = now.monotonic + left;
       leases_.emplace(std::pair{order.deadline, order.record.token}, Name{queue_name, id});
     }

@@ -17,7 +17,9 @@ bool is_queue_name(std::string_view name) {
   return !name.empty() && name.size() <= 128 && name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-bool is_name(std::string_view text, std::size_t bytes_max) { return !text.empty() && text.size() <= bytes_max; }
+bool is_name(std::string_view text, std::size_t bytes_max) {
+  return !text.empty() && text.size() <= bytes_max;
+}
 
 // From year 1 to the end of year 9999.
 bool is_time(Time time) {
@@ -59,9 +61,10 @@ bool is_valid(const RetryRequest& r) { return !r.due || is_time(*r.due); }
 bool is_valid(const ReapRequest& r) { return is_queue_name(r.queue) && r.limit >= 1 && r.limit <= 10'000; }
 bool is_valid(const QueueSetRequest& r) {
   const Duration none{0};
-  return is_queue_name(r.queue) && (!r.lease || is_lease(*r.lease)) && is_within(r.tries, 0U, limits::tries_max) &&
-         is_within(r.backoff_base, none, 365 * day) && is_within(r.backoff_cap, none, 365 * day) &&
-         is_within(r.backoff_jitter_percent, 0U, 100U) && is_within(r.payload_bytes_max, 0U, 64U * 1024 * 1024) &&
+  return is_queue_name(r.queue) && (!r.lease || is_lease(*r.lease)) &&
+         is_within(r.tries, 0U, limits::tries_max) && is_within(r.backoff_base, none, 365 * day) &&
+         is_within(r.backoff_cap, none, 365 * day) && is_within(r.backoff_jitter_percent, 0U, 100U) &&
+         is_within(r.payload_bytes_max, 0U, 64U * 1024 * 1024) &&
          (!r.keep_success || is_within(*r.keep_success, none, 100 * 365 * day));
 }
 

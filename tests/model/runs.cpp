@@ -65,20 +65,23 @@ Seen run_all(std::uint64_t steps, std::uint64_t base, const Mode& mode) {
   return seen;
 }
 
-void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const Mode& second, Compares compares) {
+void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const Mode& second,
+               Compares compares) {
   for_each_seed(steps / 2, base, [&](std::uint64_t seed, std::uint64_t steps_now) {
     World one(seed, first);
     run(one, seed, steps_now);
     World two(seed, second);
     run(two, seed, steps_now);
-    const bool is_same = one.replies_digest() == two.replies_digest() && one.store_digest() == two.store_digest() &&
+    const bool is_same = one.replies_digest() == two.replies_digest() &&
+                         one.store_digest() == two.store_digest() &&
                          (compares != Compares::all || one.writes_digest() == two.writes_digest());
     if (!is_same) report(two, seed, steps_now, "two runs of the same commands differ");
   });
 }
 
 void require_seen(const Seen& seen, const std::vector<std::string>& marks) {
-  if (number_from("DUELEASE_SEED") || number_from("DUELEASE_STEPS")) return;
+  const bool is_whole = default_steps >= 1'000'000 && !number_from("DUELEASE_SEED") && !number_from("DUELEASE_STEPS");
+  if (!is_whole) return;
   std::string missing;
   for (const std::string& what : seen.missing(marks)) missing += what + "\n";
   INFO("these were never met:\n" << missing);

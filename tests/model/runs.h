@@ -30,9 +30,10 @@ Seen run_all(std::uint64_t steps, std::uint64_t base, const Mode& mode);
 
 // The same run twice: they must do the same, as far as `compares` says.
 enum class Compares : std::uint8_t { all, replies_and_end };
-void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const Mode& second, Compares compares);
+void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const Mode& second,
+               Compares compares);
 
-// Fails the test case if one of these was not met; not when only one run was asked for.
+// Fails the test case if one of these was not met. Not where the steps are fewer than usual.
 void require_seen(const Seen& seen, const std::vector<std::string>& marks);
 
 }  // namespace duelease::model_test

@@ -7,8 +7,9 @@ namespace duelease::model_test {
 
 namespace {
 
-constexpr std::string_view commands[] = {"schedule", "claim",      "pop",    "complete", "fail", "release",   "extend",
-                                         "reschedule", "cancel", "retry",    "reap", "set_queue", "purge"};
+constexpr std::string_view commands[] = {"schedule", "claim",     "pop",        "complete", "fail",
+                                         "release",  "extend",    "reschedule", "cancel",   "retry",
+                                         "reap",     "set_queue", "purge"};
 static_assert(std::size(commands) == std::variant_size_v<engine::Body>);
 
 // Outcomes, then errors, then the rest.
@@ -52,17 +53,19 @@ constexpr std::size_t at(Code code) { return error_kind + static_cast<std::size_
 // What each command may answer, in the order of `commands`.
 const std::vector<std::vector<std::size_t>>& all_answers() {
   static const std::vector<std::vector<std::size_t>> all = {
-      {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::duplicate), at(Code::invalid), at(Code::too_large),
-       at(Code::not_found)},
+      {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::duplicate), at(Code::invalid),
+       at(Code::too_large), at(Code::not_found)},
       {some_kind, none_kind, waits_kind, at(Code::overloaded), at(Code::invalid)},
       {some_kind, none_kind, at(Code::invalid)},
-      {at(Outcome::completed), at(Outcome::already), at(Outcome::stale), at(Code::invalid), at(Code::too_large)},
+      {at(Outcome::completed), at(Outcome::already), at(Outcome::stale), at(Code::invalid),
+       at(Code::too_large)},
       {at(Outcome::requeued), at(Outcome::failed), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::requeued), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::extended), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::rescheduled), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
       {at(Outcome::aborted), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
-      {at(Outcome::requeued), at(Outcome::duplicate), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
+      {at(Outcome::requeued), at(Outcome::duplicate), at(Outcome::refused), at(Outcome::not_found),
+       at(Code::invalid)},
       {some_kind, none_kind, at(Code::invalid)},
       {settings_kind, at(Code::invalid)},
       {some_kind, none_kind},

@@ -5,7 +5,9 @@
 
 using namespace duelease::model_test;
 
-TEST_CASE("the core does what the oracle does, for a long time", "[long]") { run_all(50 * default_steps, 5, {}); }
+TEST_CASE("the core does what the oracle does, for a long time", "[long]") {
+  run_all(50 * default_steps, 5, {});
+}
 
 TEST_CASE("after many failed writes the store is as of the last commit", "[long]") {
   run_all(10 * default_steps, 6, {.faults = true});

@@ -18,7 +18,8 @@ namespace {
 constexpr Monotonic boot{Duration{123'456'789}};
 
 // Writes the row that holds the order's record again.
-void put_order(store::MemoryStore& store, const std::string& queue, const std::string& id, const OracleOrder& order) {
+void put_order(store::MemoryStore& store, const std::string& queue, const std::string& id,
+               const OracleOrder& order) {
   const model::Record& record = order.record;
   const std::string key = store::order_key(queue, id);
   if (record.state == State::wait) {
@@ -44,7 +45,8 @@ World::World(std::uint64_t seed, Mode mode)
   now_ = {profile_.start, boot};
   if (profile_.first_sequence > 0) {
     oracle_.start_at(profile_.first_sequence);
-    store_.table(store::Family::meta)[std::string(store::sequence_key)] = store::encode_sequence(profile_.first_sequence);
+    store_.table(store::Family::meta)[std::string(store::sequence_key)] =
+        store::encode_sequence(profile_.first_sequence);
   }
   store_.before_write = [this](std::span<const store::Change> changes) { return before_write(changes); };
   if (mode_.faults) failing_write_ = 1 + random_.below(20);
@@ -52,7 +54,8 @@ World::World(std::uint64_t seed, Mode mode)
 }
 
 void World::run(std::uint64_t steps) {
-  for (std::uint64_t i = 0; profile_.wide && i < Profile::many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  for (std::uint64_t i = 0; profile_.wide && i < Profile::many; ++i)
+    apply(commands_.draw_one_of_many(i, now_));
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
@@ -162,7 +165,8 @@ void World::note_claimed(const Result<engine::Reply>& reply, bool has_waited) {
   if (!reply) return;
   const auto* claimed = std::get_if<std::vector<Claimed>>(&*reply);
   if (!claimed) return;
-  if (has_waited) seen_.note(claimed->empty() ? "a claim that waited got none" : "a claim that waited got orders");
+  if (has_waited)
+    seen_.note(claimed->empty() ? "a claim that waited got none" : "a claim that waited got orders");
   for (const Claimed& c : *claimed) {
     require(c.token <= Token{core_->sequence()}, "a token is above the last sequence");
     const OracleOrder* order = oracle_.find(c.queue, c.id);
@@ -178,7 +182,8 @@ void World::note_claimed(const Result<engine::Reply>& reply, bool has_waited) {
 
 void World::check_served() {
   require(core_->sequence() == oracle_.sequence(), [&] {
-    return "the last sequence is " + std::to_string(core_->sequence()) + ", not " + std::to_string(oracle_.sequence());
+    return "the last sequence is " + std::to_string(core_->sequence()) + ", not " +
+           std::to_string(oracle_.sequence());
   });
   std::vector<engine::Served> expected = oracle_.take_served();
   std::vector<engine::Served> actual = core_->take_served();
@@ -186,9 +191,10 @@ void World::check_served() {
   std::ranges::sort(expected, {}, &engine::Served::ticket);
   std::ranges::sort(actual, {}, &engine::Served::ticket);
   journal_.back().served = actual;
-  const bool is_same = std::ranges::equal(expected, actual, [](const engine::Served& a, const engine::Served& b) {
-    return a.ticket == b.ticket && same(a.reply, b.reply);
-  });
+  const bool is_same =
+      std::ranges::equal(expected, actual, [](const engine::Served& a, const engine::Served& b) {
+        return a.ticket == b.ticket && same(a.reply, b.reply);
+      });
   require(is_same, [&] {
     std::string text = "waiting claims are answered";
     for (const engine::Served& served : actual) text += "\n  " + describe(served);
@@ -214,13 +220,15 @@ void World::tick() {
   if (!wake || *wake > now_.monotonic || was_odd) return;
   const bool has_more_leases = oracle_.next_event(now_) == now_.monotonic;
   seen_.note(has_more_leases ? "a pass of the reaper was full" : "a sweep took more than one tick");
-  require(has_more_leases || (profile_.keeps_for_a_time && profile_.wide), "after a tick there is at once another");
+  require(has_more_leases || (profile_.keeps_for_a_time && profile_.wide),
+          "after a tick there is at once another");
 }
 
 void World::cancel_claim() {
   const std::vector<std::uint64_t> waiting = oracle_.waiting_tickets();
   // Also one that was answered already, or never was.
-  const std::uint64_t ticket = waiting.empty() || random_.one_in(4) ? random_.below(last_ticket_ + 2) : random_.pick(waiting);
+  const std::uint64_t ticket =
+      waiting.empty() || random_.one_in(4) ? random_.below(last_ticket_ + 2) : random_.pick(waiting);
   note("cancel claim " + std::to_string(ticket));
   oracle_.cancel_claim(ticket);
   core_->cancel_claim(ticket);
@@ -233,8 +241,8 @@ void World::purge() {
   const PurgeRequest request = commands_.draw_purge();
   compare_ended(oracle_, store_, request, now_.wall);
   std::string& cursor = purge_cursors_[{request.queue, request.state}];
-  Result<engine::Ended> ended = engine::find_ended(store_, request.queue, request.state, now_.wall - request.older,
-                                                   request.limit, cursor);
+  Result<engine::Ended> ended = engine::find_ended(store_, request.queue, request.state,
+                                                   now_.wall - request.older, request.limit, cursor);
   require(ended.has_value(), "a search for ended orders failed");
   cursor = ended->next;
   // Something may come in between.
@@ -249,7 +257,10 @@ void World::check_wake() {
   const auto text = [](const std::optional<Monotonic>& at) {
     return at ? std::to_string(at->time_since_epoch().count()) : std::string("never");
   };
-  const auto what = [&] { return "it is " + describe(now_) + "; the next tick is " + text(wake) + ", something happens " + text(event); };
+  const auto what = [&] {
+    return "it is " + describe(now_) + "; the next tick is " + text(wake) + ", something happens " +
+           text(event);
+  };
   require(!wake || *wake >= now_.monotonic, what);
   require(!event || (wake && *wake <= *event), what);
   // Nothing but leases, whose ends are known exactly.
@@ -351,7 +362,8 @@ void World::restart() {
 // As if a newer version had written the order: what this one does not know, it must carry along.
 void World::plant_unknown_field() {
   if (oracle_.queues().empty()) return;
-  const std::string unknown = "\xc0\x3e" + std::string(1, static_cast<char>(random_.below(128)));  // Field 1000.
+  const std::string unknown =
+      "\xc0\x3e" + std::string(1, static_cast<char>(random_.below(128)));  // Field 1000.
   const auto& [queue_name, queue] = random_.pick(oracle_.queues());
   if (!queue.orders.empty()) {
     const std::string id = random_.pick(queue.orders).first;
@@ -371,7 +383,8 @@ void World::open() {
   oracle_.reopen(now_);
   if (!oracle_.leases().empty()) {
     seen_.note("an open found leases");
-    if (oracle_.leases().begin()->first.first <= now_.monotonic) seen_.note("an open found leases that had run out");
+    if (oracle_.leases().begin()->first.first <= now_.monotonic)
+      seen_.note("an open found leases that had run out");
   }
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;

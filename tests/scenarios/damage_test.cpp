@@ -93,7 +93,8 @@ TEST_CASE("lease_entry_without_order: of a lease and an ended order the later ch
     CHECK(world.state("a") == State::success);
   }
   SECTION("the order ended before the claim: the lease stays") {
-    damage(world, [&] { world.put(Family::orders, row_key("a"), ended_row(world, State::failed, token - 1)); });
+    damage(world,
+           [&] { world.put(Family::orders, row_key("a"), ended_row(world, State::failed, token - 1)); });
     CHECK(world.broken() == Names{"lease_is_a_processing_order", "counts_equal_a_recount"});
     world.open();
     CHECK(world.core().damage() == Damage{{"lease without its order", 1}});
@@ -102,7 +103,8 @@ TEST_CASE("lease_entry_without_order: of a lease and an ended order the later ch
   world.check_sound();
 }
 
-TEST_CASE("processing_without_lease: the order is given up, and its id is free again", "[processing_without_lease]") {
+TEST_CASE("processing_without_lease: the order is given up, and its id is free again",
+          "[processing_without_lease]") {
   World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
   const std::vector<Claimed> held = five_orders(world, 3);
   SECTION("the lease is gone") {
@@ -143,12 +145,14 @@ TEST_CASE("processing_without_lease: a key that the lost order had is free", "[p
   CHECK(world.state("a") == State::aborted);
   // Which key it was went with its record, so the entry is found out only when somebody wants the key.
   CHECK(world.broken() == Names{"key_is_owned_by_one_blocking_order"});
-  CHECK(world.schedule({.queue = "q", .id = "b", .due = world.now(), .key = "k"}).outcome == Outcome::scheduled);
+  CHECK(world.schedule({.queue = "q", .id = "b", .due = world.now(), .key = "k"}).outcome ==
+        Outcome::scheduled);
   CHECK(world.core().damage().at("key of an order that does not block") == 1);
   world.check_sound();
 }
 
-TEST_CASE("processing_without_lease: found among many orders by bounded passes", "[processing_without_lease]") {
+TEST_CASE("processing_without_lease: found among many orders by bounded passes",
+          "[processing_without_lease]") {
   World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
   world.check_always(false);
   world.open_group();
@@ -166,7 +170,8 @@ TEST_CASE("processing_without_lease: found among many orders by bounded passes",
   world.check_sound();
 }
 
-TEST_CASE("processing_without_lease: met by a command before the search finds it", "[processing_without_lease]") {
+TEST_CASE("processing_without_lease: met by a command before the search finds it",
+          "[processing_without_lease]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   five_orders(world, 3);
   damage(world, [&] { world.erase(Family::leases, row_key("b")); });
@@ -236,11 +241,13 @@ TEST_CASE("a broken entry holds up nothing behind it", "[damage]") {
   SECTION("among the orders") {
     five_orders(world, 0);
     damage(world, [&] { world.put(Family::orders, row_key("a"), "garbage"); });
-    CHECK(world.broken() == Names{"queue_entry_is_a_waiting_order", "counts_equal_a_recount", "every_record_decodes"});
+    CHECK(world.broken() ==
+          Names{"queue_entry_is_a_waiting_order", "counts_equal_a_recount", "every_record_decodes"});
     world.open();
     if (restart) world.restart();
     CHECK(world.refusal(CancelRequest{"q", "a"}).code == Code::corrupt);
-    const std::vector<Claimed> claimed = world.claim("w", 10);  // The record itself is sound: its queue entry.
+    const std::vector<Claimed> claimed =
+        world.claim("w", 10);  // The record itself is sound: its queue entry.
     REQUIRE(claimed.size() == 5);
     for (const Claimed& order : claimed) CHECK(world.complete(order).outcome == Outcome::completed);
     world.check_sound();
@@ -283,7 +290,8 @@ TEST_CASE("a queue entry of an order under a lease is a ghost: nobody gets it", 
 TEST_CASE("tokens above the last sequence raise it, so that none is given out twice", "[damage]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   const std::vector<Claimed> held = five_orders(world, 3);
-  damage(world, [&] { world.put(Family::meta, std::string(store::sequence_key), store::encode_sequence(1)); });
+  damage(world,
+         [&] { world.put(Family::meta, std::string(store::sequence_key), store::encode_sequence(1)); });
   CHECK(world.broken() == Names{"tokens_not_above_last_sequence"});
   world.open();
   CHECK(world.core().damage().at("token above the last sequence") >= 1);

@@ -52,7 +52,8 @@ class Interleaving {
   // Afterwards the store holds what is expected, and nothing else comes out of it ever again.
   void finish() {
     if (groups_ == Groups::together) REQUIRE(world_.close_group());
-    for (int i = 0; i < (groups_ == Groups::restarts ? 6 : 1); ++i) world_.restart();  // Compaction runs by then.
+    for (int i = 0; i < (groups_ == Groups::restarts ? 6 : 1); ++i)
+      world_.restart();  // Compaction runs by then.
     CHECK(world_.state("x") == expected_.state);
     CHECK(world_.order("x").due == expected_.due);
     CHECK(world_.keys(Family::queue).size() == (expected_.state == State::wait ? 1 : 0));
@@ -129,7 +130,8 @@ void run_all_orders(std::vector<Step> steps, Groups groups, const std::vector<Di
 }  // namespace
 
 TEST_CASE("reschedule_against_claim: in every order, in groups of their own", "[reschedule_against_claim]") {
-  run_all_orders({Step::later, Step::earlier, Step::claim, Step::cancel}, Groups::apart, {Disk::memory, Disk::rocks});
+  run_all_orders({Step::later, Step::earlier, Step::claim, Step::cancel}, Groups::apart,
+                 {Disk::memory, Disk::rocks});
 }
 
 TEST_CASE("reschedule_against_claim: in every order, in one group", "[reschedule_against_claim]") {
@@ -137,13 +139,15 @@ TEST_CASE("reschedule_against_claim: in every order, in one group", "[reschedule
                  {Disk::memory, Disk::rocks});
 }
 
-TEST_CASE("reschedule_against_claim: in every order, with restarts in between", "[reschedule_against_claim]") {
+TEST_CASE("reschedule_against_claim: in every order, with restarts in between",
+          "[reschedule_against_claim]") {
   run_all_orders({Step::later, Step::earlier, Step::claim, Step::cancel}, Groups::restarts, {Disk::memory});
   run_all_orders({Step::later, Step::claim, Step::cancel}, Groups::restarts, {Disk::rocks});
   run_all_orders({Step::earlier, Step::claim, Step::cancel}, Groups::restarts, {Disk::rocks});
 }
 
-TEST_CASE("reschedule_against_claim: with upserts, forced cancels and second claims", "[reschedule_against_claim]") {
+TEST_CASE("reschedule_against_claim: with upserts, forced cancels and second claims",
+          "[reschedule_against_claim]") {
   for (const Groups groups : {Groups::apart, Groups::together}) {
     run_all_orders({Step::later, Step::claim, Step::claim, Step::upsert, Step::force, Step::reap}, groups,
                    {Disk::memory});

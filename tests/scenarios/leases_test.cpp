@@ -71,7 +71,8 @@ TEST_CASE("late_complete: a late report of a dead worker changes nothing", "[lat
   CHECK(world.order("x").failures == 0);
 }
 
-TEST_CASE("late_fail_and_release: a late failure queues nothing and charges no try", "[late_fail_and_release]") {
+TEST_CASE("late_fail_and_release: a late failure queues nothing and charges no try",
+          "[late_fail_and_release]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   const bool restart = GENERATE(false, true);
   const Late late = let_b_take_over(world);
@@ -249,7 +250,8 @@ TEST_CASE("crash_accounting: FAILED exactly when the tries are used up", "[crash
   CHECK(world.counts() == Counts{.failed = 1});
 }
 
-TEST_CASE("crash_accounting: with unlimited tries an order outlives any number of workers", "[crash_accounting]") {
+TEST_CASE("crash_accounting: with unlimited tries an order outlives any number of workers",
+          "[crash_accounting]") {
   World world(Disk::memory);
   world.schedule({.queue = "q", .id = "x", .due = world.now(), .tries = 0});
   for (std::uint32_t i = 1; i <= 200; ++i) {
@@ -348,7 +350,8 @@ TEST_CASE("lease_starts_at_delivery: the time in the queue does not count", "[le
 TEST_CASE("lease_starts_at_delivery: nor does the time that the claim waited", "[lease_starts_at_delivery]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   world.schedule("x", world.now() + 8h);
-  const std::uint64_t ticket = world.claim_and_wait({.queues = {"q"}, .worker = "w", .lease = 1h, .wait = 24h});
+  const std::uint64_t ticket =
+      world.claim_and_wait({.queues = {"q"}, .worker = "w", .lease = 1h, .wait = 24h});
   world.run_for(8h);
   const auto served = world.served(ticket);
   REQUIRE(served);

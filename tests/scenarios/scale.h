@@ -6,15 +6,15 @@
 
 namespace duelease::test {
 
-// Seconds a claim takes, at the median and at the 99th percentile.
-struct ClaimTimes {
+// Seconds that a command takes, at the median and at the 99th percentile.
+struct Times {
   double p50 = 0;
   double p99 = 0;
 };
 
 struct Tombstones {
-  ClaimTimes fresh_empty, used_empty;  // A claim on an empty queue.
-  ClaimTimes fresh_ten, used_ten;      // A claim on a queue of 10 due orders.
+  Times fresh_empty, used_empty;  // A claim on an empty queue.
+  Times fresh_ten, used_ten;      // A claim on a queue of 10 due orders.
   // What RocksDB stepped over for a claim on the 10 orders, at the 99th percentile.
   std::uint64_t skipped_p99 = 0;
   // And for a scan from the start of the queue, which shows that there is something to step over.
@@ -27,7 +27,8 @@ Tombstones measure_tombstones(std::uint32_t completes);
 // purge_is_linear: `orders` are purged in batches of `batch`; no batch costs more than the first few.
 void run_purge_is_linear(std::uint32_t orders, std::uint32_t batch);
 
-// overdue_backlog: `orders` fell due while the engine was down; they are drained in due order.
-void run_overdue_backlog(std::uint32_t orders);
+// overdue_backlog: `orders` fell due while the engine was down; they are drained in due order. Answers what
+// commands of others took meanwhile.
+Times run_overdue_backlog(std::uint32_t orders);
 
 }  // namespace duelease::test

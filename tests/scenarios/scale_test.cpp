@@ -12,7 +12,8 @@ TEST_CASE("tombstones: a claim costs the same after 100,000 completes", "[tombst
   const test::Tombstones times = test::measure_tombstones(100'000);
   constexpr double noise = 50e-6;
   INFO("ten orders: p50 " << times.used_ten.p50 * 1e6 << " us, fresh " << times.fresh_ten.p50 * 1e6 << " us");
-  INFO("no orders: p50 " << times.used_empty.p50 * 1e6 << " us, fresh " << times.fresh_empty.p50 * 1e6 << " us");
+  INFO("no orders: p50 " << times.used_empty.p50 * 1e6 << " us, fresh " << times.fresh_empty.p50 * 1e6
+                         << " us");
   CHECK(times.skipped_from_start > 10'000);
   CHECK(times.skipped_p99 <= 100);
   CHECK(times.used_ten.p50 <= 5 * std::max(times.fresh_ten.p50, noise));

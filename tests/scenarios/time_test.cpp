@@ -81,7 +81,8 @@ TEST_CASE("clock_steps: no lease ends early or late", "[clock_steps]") {
   CHECK(world.state("x") == State::wait);
 }
 
-TEST_CASE("clock_steps: due times follow the wall clock, within a second and without spinning", "[clock_steps]") {
+TEST_CASE("clock_steps: due times follow the wall clock, within a second and without spinning",
+          "[clock_steps]") {
   World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
   world.schedule("x", world.now() + 10s);
   const std::uint64_t ticket = world.claim_and_wait(wait_for_one());

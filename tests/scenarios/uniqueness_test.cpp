@@ -110,14 +110,16 @@ TEST_CASE("state_matrix: nothing touches an order in a state that is not known",
   ScheduleRequest upsert = keyed(world, "x", "k");
   upsert.upsert = true;
   CHECK(world.schedule(upsert).outcome == Outcome::duplicate);
-  for (const engine::Body& command : std::vector<engine::Body>{
-           RescheduleRequest{"q", "x", world.now()}, CancelRequest{"q", "x", true}, RetryRequest{"q", "x", {}}}) {
+  for (const engine::Body& command :
+       std::vector<engine::Body>{RescheduleRequest{"q", "x", world.now()}, CancelRequest{"q", "x", true},
+                                 RetryRequest{"q", "x", {}}}) {
     const Answer answer = world.tell(command);
     CHECK(answer.outcome == Outcome::refused);
     CHECK(answer.state == unknown_state);
   }
   CHECK(world.tell(CompleteRequest{.queue = "q", .id = "x", .token = Token{1}}).outcome == Outcome::stale);
-  for (const State state : {State::success, State::failed, State::aborted}) CHECK(world.purge(state, {"x"}) == 0);
+  for (const State state : {State::success, State::failed, State::aborted})
+    CHECK(world.purge(state, {"x"}) == 0);
   CHECK(world.claim("w", 10).empty());
   CHECK(world.rows() == before);
 }
@@ -198,7 +200,8 @@ TEST_CASE("no_self_conflict: an owner never blocks itself", "[no_self_conflict]"
   between();
 }
 
-TEST_CASE("failed_schedule_leaves_nothing: neither of an id nor of a key", "[failed_schedule_leaves_nothing]") {
+TEST_CASE("failed_schedule_leaves_nothing: neither of an id nor of a key",
+          "[failed_schedule_leaves_nothing]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   world.set_queue({.payload_bytes_max = 100});
   world.schedule(keyed(world, "taken", "taken key"));
@@ -271,7 +274,8 @@ TEST_CASE("failed_schedule_leaves_nothing: a write that fails at any step leaves
     world.check_sound();
     // The key is taken exactly if its owner is there.
     const bool owned = world.row(Family::dedup, store::dedup_key("q", "k")).has_value();
-    CHECK(world.schedule(keyed(world, "z", "k")).outcome == (owned ? Outcome::duplicate : Outcome::scheduled));
+    CHECK(world.schedule(keyed(world, "z", "k")).outcome ==
+          (owned ? Outcome::duplicate : Outcome::scheduled));
     if (!failed) break;
     REQUIRE(fail_at < 100);
   }
@@ -368,7 +372,8 @@ TEST_CASE("schedule_while_processing: refused, never two at once, never dropped 
   CHECK(world.claim("other", 10).empty());
 }
 
-TEST_CASE("success_blocks_until_its_retention: free again exactly then", "[success_blocks_until_its_retention]") {
+TEST_CASE("success_blocks_until_its_retention: free again exactly then",
+          "[success_blocks_until_its_retention]") {
   engine::CoreOptions options;
   options.upkeep = GENERATE(false, true);  // Whether its space was given back by then makes no difference.
   World world(GENERATE(Disk::memory, Disk::rocks), options);
@@ -398,7 +403,8 @@ TEST_CASE("success_blocks_until_its_retention: the setting counts as it stands",
   World world(GENERATE(Disk::memory, Disk::rocks));
   bring_into(world, State::success, "x", "k");
   world.pass(10h);
-  CHECK(world.schedule(keyed(world, "y", "k")).outcome == Outcome::duplicate);  // For ever, if nobody says else.
+  CHECK(world.schedule(keyed(world, "y", "k")).outcome ==
+        Outcome::duplicate);  // For ever, if nobody says else.
   world.set_queue({.keep_success = std::optional<Duration>(11h)});
   CHECK(world.schedule(keyed(world, "y", "k")).outcome == Outcome::duplicate);
   world.set_queue({.keep_success = std::optional<Duration>()});

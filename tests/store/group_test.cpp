@@ -65,13 +65,17 @@ TEST_CASE("a group over a store reads as a map that holds both") {
     const auto family = static_cast<Family>(random() % family_count);
     const std::string key = draw_key(random);
     switch (random() % 8) {
-      case 0: case 1: case 2: case 3: {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
         const std::string value = std::to_string(step);
         group.put(family, key, value);
         REQUIRE(oracle.write(std::vector{Change{family, key, value}}));
         break;
       }
-      case 4: case 5:
+      case 4:
+      case 5:
         group.erase(family, key);
         REQUIRE(oracle.write(std::vector{Change{family, key, std::nullopt}}));
         break;

@@ -14,6 +14,7 @@
 using namespace duelease;
 using namespace duelease::store;
 using test::hex;
+using test::packed;
 using namespace std::string_literals;
 
 namespace {
@@ -22,9 +23,21 @@ Time at(std::int64_t ms) { return Time{Duration{ms}}; }
 
 // Values that sit at the edges: of a byte, of the sign, of what is accepted.
 std::int64_t draw_ms(std::mt19937_64& random) {
-  static const std::vector<std::int64_t> edges = {
-      limits::time_ms_min, limits::time_ms_min + 1, -256, -255, -1, 0, 1, 255, 256, 65'535, 65'536, (1LL << 32) - 1,
-      1LL << 32, limits::time_ms_max - 1, limits::time_ms_max};
+  static const std::vector<std::int64_t> edges = {limits::time_ms_min,
+                                                  limits::time_ms_min + 1,
+                                                  -256,
+                                                  -255,
+                                                  -1,
+                                                  0,
+                                                  1,
+                                                  255,
+                                                  256,
+                                                  65'535,
+                                                  65'536,
+                                                  (1LL << 32) - 1,
+                                                  1LL << 32,
+                                                  limits::time_ms_max - 1,
+                                                  limits::time_ms_max};
   if (random() % 2 == 0) return edges[random() % edges.size()];
   return std::uniform_int_distribution<std::int64_t>(limits::time_ms_min, limits::time_ms_max)(random);
 }
@@ -44,26 +57,27 @@ std::string draw_queue(std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("a queue key is queue, 00, priority, due time, id") {
-  CHECK(hex(queue_key("q", {128, at(0)}, "a")) == "71" "00" "80" "8000000000000000" "61");
-  CHECK(hex(queue_key("q", {0, at(1)}, "a")) == "71" "00" "00" "8000000000000001" "61");
-  CHECK(hex(queue_key("q", {255, at(-1)}, "\0\xff"s)) == "71" "00" "ff" "7fffffffffffffff" "00ff");
+  CHECK(hex(queue_key("q", {128, at(0)}, "a")) == packed("71 00 80 8000000000000000 61"));
+  CHECK(hex(queue_key("q", {0, at(1)}, "a")) == packed("71 00 00 8000000000000001 61"));
+  CHECK(hex(queue_key("q", {255, at(-1)}, "\0\xff"s)) == packed("71 00 ff 7fffffffffffffff 00ff"));
   CHECK(hex(queue_key("unpaid", {1, at(1'700'000'000'123)}, "7")) ==
-        "756e70616964" "00" "01" "8000018bcfe5687b" "37");
-  CHECK(hex(queue_key("q", {1, at(limits::time_ms_min)}, "a")) == "71" "00" "01" "7fffc77cedd32800" "61");
-  CHECK(hex(queue_key("q", {1, at(limits::time_ms_max)}, "a")) == "71" "00" "01" "8000e677d21fdbff" "61");
+        packed("756e70616964 00 01 8000018bcfe5687b 37"));
+  CHECK(hex(queue_key("q", {1, at(limits::time_ms_min)}, "a")) == packed("71 00 01 7fffc77cedd32800 61"));
+  CHECK(hex(queue_key("q", {1, at(limits::time_ms_max)}, "a")) == packed("71 00 01 8000e677d21fdbff 61"));
 }
 
 TEST_CASE("keys of orders, leases and dedup are queue, 00, name") {
-  CHECK(hex(order_key("q", "id")) == "71" "00" "6964");
-  CHECK(hex(order_key("q", "\0"s)) == "71" "00" "00");
-  CHECK(hex(dedup_key("q", "k")) == "71" "00" "6b");
-  CHECK(hex(queue_prefix("q")) == "71" "00");
+  CHECK(hex(order_key("q", "id")) == packed("71 00 6964"));
+  CHECK(hex(order_key("q", "\0"s)) == packed("71 00 00"));
+  CHECK(hex(dedup_key("q", "k")) == packed("71 00 6b"));
+  CHECK(hex(queue_prefix("q")) == packed("71 00"));
 }
 
 TEST_CASE("a history key is queue, 00, escaped id, 00 00, sequence") {
-  CHECK(hex(history_key("q", "id", 1)) == "71" "00" "6964" "0000" "0000000000000001");
-  CHECK(hex(history_key("q", "a\0b"s, limits::sequence_max)) == "71" "00" "6100ff62" "0000" "7fffffffffffffff");
-  CHECK(hex(history_prefix("q", "\0\0"s)) == "71" "00" "00ff00ff" "0000");
+  CHECK(hex(history_key("q", "id", 1)) == packed("71 00 6964 0000 0000000000000001"));
+  CHECK(hex(history_key("q", "a\0b"s, limits::sequence_max)) ==
+        packed("71 00 6100ff62 0000 7fffffffffffffff"));
+  CHECK(hex(history_prefix("q", "\0\0"s)) == packed("71 00 00ff00ff 0000"));
 }
 
 TEST_CASE("keys of meta are words") {
@@ -75,9 +89,9 @@ TEST_CASE("keys of meta are words") {
 
 TEST_CASE("a prefix ends at the smallest string above everything that starts with it") {
   CHECK(hex(prefix_end("a")) == "62");
-  CHECK(hex(prefix_end("q\0"s)) == "71" "01");
+  CHECK(hex(prefix_end("q\0"s)) == packed("71 01"));
   CHECK(hex(prefix_end("a\xff\xff")) == "62");
-  CHECK(hex(prefix_end("a\x7f")) == "61" "80");
+  CHECK(hex(prefix_end("a\x7f")) == packed("61 80"));
   CHECK(prefix_end("\xff\xff").empty());
   CHECK(prefix_end("").empty());
 
@@ -123,7 +137,9 @@ TEST_CASE("order keys sort by queue and id, history keys also by sequence") {
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   using Entry = std::tuple<std::string, std::string, std::uint64_t>;
-  const auto draw = [&] { return Entry{draw_queue(random), draw_bytes(random, 3), random() >> (1 + random() % 63)}; };
+  const auto draw = [&] {
+    return Entry{draw_queue(random), draw_bytes(random, 3), random() >> (1 + random() % 63)};
+  };
   for (int i = 0; i < 1000; ++i) {
     const Entry a = draw();
     Entry b = draw();
@@ -131,9 +147,11 @@ TEST_CASE("order keys sort by queue and id, history keys also by sequence") {
     if (random() % 2 == 0) std::get<1>(b) = std::get<1>(a);
     const auto& [queue_a, id_a, sequence_a] = a;
     const auto& [queue_b, id_b, sequence_b] = b;
-    INFO(hex(history_key(queue_a, id_a, sequence_a)) << " and " << hex(history_key(queue_b, id_b, sequence_b)));
+    INFO(hex(history_key(queue_a, id_a, sequence_a))
+         << " and " << hex(history_key(queue_b, id_b, sequence_b)));
     CHECK((a < b) == (history_key(queue_a, id_a, sequence_a) < history_key(queue_b, id_b, sequence_b)));
-    CHECK((std::tie(queue_a, id_a) < std::tie(queue_b, id_b)) == (order_key(queue_a, id_a) < order_key(queue_b, id_b)));
+    CHECK((std::tie(queue_a, id_a) < std::tie(queue_b, id_b)) ==
+          (order_key(queue_a, id_a) < order_key(queue_b, id_b)));
     // The history of one id is exactly what starts with its prefix.
     CHECK(history_key(queue_a, id_a, sequence_a).starts_with(history_prefix(queue_b, id_b)) ==
           (queue_a == queue_b && id_a == id_b));
@@ -167,9 +185,17 @@ TEST_CASE("bytes that are no key are not taken apart") {
   CHECK_FALSE(parse_queue_key("q"));
   CHECK_FALSE(parse_queue_key("\0"s));
   CHECK_FALSE(parse_queue_key("q\0"s));
-  CHECK_FALSE(parse_queue_key("\0\x80" "12345678" "id"s));  // No queue.
-  CHECK_FALSE(parse_queue_key("q\0\x80" "12345678"s));      // No id.
-  CHECK(parse_queue_key("q\0\x80" "12345678" "i"s));
+  CHECK_FALSE(
+      parse_queue_key("\0\x80"
+                      "12345678"
+                      "id"s));  // No queue.
+  CHECK_FALSE(
+      parse_queue_key("q\0\x80"
+                      "12345678"s));  // No id.
+  CHECK(
+      parse_queue_key("q\0\x80"
+                      "12345678"
+                      "i"s));
   CHECK_FALSE(parse_order_key(""));
   CHECK_FALSE(parse_order_key("q"));
   CHECK_FALSE(parse_order_key("q\0"s));

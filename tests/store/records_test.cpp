@@ -13,6 +13,7 @@
 using namespace duelease;
 using namespace duelease::store;
 using test::hex;
+using test::packed;
 using test::unhex;
 using namespace std::string_literals;
 
@@ -55,13 +56,13 @@ model::Record full_record(State state) {
 }
 
 // A field 100 as a later version might add it: its value is the two bytes "hi".
-const std::string later_field = unhex("a206" "02" "6869");
+const std::string later_field = unhex(packed("a206 02 6869"));
 
 // small_record() from field 2 on; the state comes first.
-const std::string small_rest = "10d00f" "188001" "6001" "70880e" "78880e" "900101";
-const std::string full_rest =
-    "10d00f" "1807" "220170" "2a016b" "320172" "3819" "4003" "4802" "5001" "584d" "60ac02" "6a0177" "7003" "788a0e"
-    "820101" "65" "8a010173" "900104";
+const std::string small_rest = packed("10d00f 188001 6001 70880e 78880e 900101");
+const std::string full_rest = packed(
+    "10d00f 1807 220170 2a016b 320172 3819 4003 4802 5001 584d 60ac02 6a0177 7003 788a0e 820101 65 8a010173 "
+    "900104");
 
 }  // namespace
 
@@ -72,16 +73,16 @@ TEST_CASE("golden bytes: a waiting order") {
 
 TEST_CASE("golden bytes: a lease") {
   model::Lease lease{full_record(State::processing), at(2000), Duration{30'000}, "req", ""};
-  CHECK(hex(encode_lease(lease)) == "0a30" "0802" + full_rest + "10a01f" "18e0d403" "2203726571");
+  CHECK(hex(encode_lease(lease)) == packed("0a30 0802") + full_rest + packed("10a01f 18e0d403 2203726571"));
   lease.request.clear();
-  CHECK(hex(encode_lease(lease)) == "0a30" "0802" + full_rest + "10a01f" "18e0d403");
+  CHECK(hex(encode_lease(lease)) == packed("0a30 0802") + full_rest + packed("10a01f 18e0d403"));
 }
 
 TEST_CASE("golden bytes: an order's row") {
-  CHECK(hex(encode_live({128, at(1000)})) == "0a06" "088001" "10d00f");
-  CHECK(hex(encode_live({0, at(0)})) == "0a04" "0800" "1000");
-  CHECK(hex(encode_ended(small_record(State::success))) == "1213" "0803" + small_rest);
-  CHECK(hex(encode_ended(full_record(State::failed))) == "1230" "0804" + full_rest);
+  CHECK(hex(encode_live({128, at(1000)})) == packed("0a06 088001 10d00f"));
+  CHECK(hex(encode_live({0, at(0)})) == packed("0a04 0800 1000"));
+  CHECK(hex(encode_ended(small_record(State::success))) == packed("1213 0803") + small_rest);
+  CHECK(hex(encode_ended(full_record(State::failed))) == packed("1230 0804") + full_rest);
 }
 
 TEST_CASE("golden bytes: meta") {
@@ -89,11 +90,11 @@ TEST_CASE("golden bytes: meta") {
   CHECK(hex(encode_sequence(0)) == "0800");
   CHECK(hex(encode_sequence(300)) == "08ac02");
   CHECK(hex(encode_sequence(limits::sequence_max)) == "08ffffffffffffffff7f");
-  CHECK(hex(encode_settings({})) == "08e0d403" "1019" "18d00f" "2080bab703" "280a" "30808040" "4000");
+  CHECK(hex(encode_settings({})) == packed("08e0d403 1019 18d00f 2080bab703 280a 30808040 4000"));
   SettingsRow row;
   row.settings = {Duration{1}, 0, Duration{0}, Duration{2}, 100, 3, Duration{4}, true};
-  CHECK(hex(encode_settings(row)) == "0802" "1000" "1800" "2004" "2864" "3003" "3808" "4001");
-  CHECK(hex(encode_counts({1, 2, 3, 4, 300})) == "0801" "1002" "1803" "2004" "28ac02");
+  CHECK(hex(encode_settings(row)) == packed("0802 1000 1800 2004 2864 3003 3808 4001"));
+  CHECK(hex(encode_counts({1, 2, 3, 4, 300})) == packed("0801 1002 1803 2004 28ac02"));
 }
 
 TEST_CASE("what was encoded is decoded again") {
@@ -101,20 +102,27 @@ TEST_CASE("what was encoded is decoded again") {
   CHECK(*decode_waiting(encode_waiting(waiting)) == waiting);
   CHECK(*decode_waiting(encode_waiting(small_record(State::wait))) == small_record(State::wait));
 
-  const model::Lease lease{full_record(State::processing), at(limits::time_ms_max), Duration{limits::lease_ms_max},
-                           "req", ""};
+  const model::Lease lease{full_record(State::processing), at(limits::time_ms_max),
+                           Duration{limits::lease_ms_max}, "req", ""};
   CHECK(*decode_lease(encode_lease(lease)) == lease);
 
   const Place place{255, at(limits::time_ms_min)};
   CHECK(std::get<Place>(*decode_order(encode_live(place))) == place);
-  for (const State state : {State::success, State::failed, State::aborted, static_cast<State>(6), static_cast<State>(255)}) {
+  for (const State state :
+       {State::success, State::failed, State::aborted, static_cast<State>(6), static_cast<State>(255)}) {
     const model::Record ended = full_record(state);
     CHECK(std::get<model::Record>(*decode_order(encode_ended(ended))) == ended);
     CHECK(*decode_ended(encode_ended(ended)) == ended);
   }
   SettingsRow row;
-  row.settings = {Duration{limits::lease_ms_max}, limits::tries_max, Duration{0}, Duration{limits::backoff_ms_max},
-                  100, limits::payload_bytes_ceiling, Duration{limits::keep_ms_max}, true};
+  row.settings = {Duration{limits::lease_ms_max},
+                  limits::tries_max,
+                  Duration{0},
+                  Duration{limits::backoff_ms_max},
+                  100,
+                  limits::payload_bytes_ceiling,
+                  Duration{limits::keep_ms_max},
+                  true};
   CHECK(decode_settings(encode_settings(row))->settings == row.settings);
   CHECK(decode_settings(encode_settings({}))->settings == QueueSettings{});
   CHECK(*decode_counts(encode_counts({})) == Counts{});
@@ -144,14 +152,16 @@ TEST_CASE("bytes of any value come back as they were") {
 }
 
 TEST_CASE("fields of a later version survive every rewrite of an order") {
-  const Result<model::Record> waiting = decode_waiting(encode_waiting(full_record(State::wait)) + later_field);
+  const Result<model::Record> waiting =
+      decode_waiting(encode_waiting(full_record(State::wait)) + later_field);
   REQUIRE(waiting);
   CHECK(hex(waiting->unknown) == hex(later_field));
   CHECK(hex(encode_waiting(*waiting)) == "0801" + full_rest + hex(later_field));
 
   model::Record record = *waiting;
   record.state = State::processing;
-  const Result<model::Lease> lease = decode_lease(encode_lease({record, at(1), Duration{1}, "", ""}) + later_field);
+  const Result<model::Lease> lease =
+      decode_lease(encode_lease({record, at(1), Duration{1}, "", ""}) + later_field);
   REQUIRE(lease);
   CHECK(hex(lease->record.unknown) == hex(later_field));
   CHECK(hex(lease->unknown) == hex(later_field));
@@ -216,8 +226,8 @@ TEST_CASE("a record with a value out of range is refused wherever it lies") {
     check_corrupt(decode_order(encode_ended(record)));
     check_corrupt(decode_ended(encode_ended(record)));
   }
-  check_corrupt(decode_waiting(unhex("0801" "18ac02")));  // Priority 300.
-  check_corrupt(decode_waiting(unhex("088102")));         // State 257 is not state 1.
+  check_corrupt(decode_waiting(unhex(packed("0801 18ac02"))));  // Priority 300.
+  check_corrupt(decode_waiting(unhex("088102")));               // State 257 is not state 1.
 }
 
 TEST_CASE("a record in the wrong family is refused") {
@@ -225,7 +235,8 @@ TEST_CASE("a record in the wrong family is refused") {
     INFO(state_name(state));
     const model::Record record = full_record(state);
     CHECK(decode_waiting(encode_waiting(record)).has_value() == (state == State::wait));
-    CHECK(decode_lease(encode_lease({record, at(1), Duration{1}, "", ""})).has_value() == (state == State::processing));
+    CHECK(decode_lease(encode_lease({record, at(1), Duration{1}, "", ""})).has_value() ==
+          (state == State::processing));
     const bool ended = state != State::wait && state != State::processing;
     CHECK(decode_order(encode_ended(record)).has_value() == ended);
     CHECK(decode_ended(encode_ended(record)).has_value() == ended);
@@ -285,7 +296,7 @@ TEST_CASE("meta rows without a sane value are refused") {
   check_corrupt(decode_sequence(""));
   check_corrupt(decode_order(""));
   check_corrupt(decode_order(encode_live({1, at(limits::time_ms_max + 1)})));
-  check_corrupt(decode_order(unhex("0a03" "08ac02")));  // Priority 300.
+  check_corrupt(decode_order(unhex(packed("0a03 08ac02"))));  // Priority 300.
 }
 
 TEST_CASE("a value that was cut short, or is not protobuf at all, is refused") {

@@ -22,7 +22,8 @@ struct ReadCounts {
 
 class CountingCursor final : public store::Cursor {
  public:
-  CountingCursor(std::unique_ptr<store::Cursor> inner, ReadCounts& counts) : inner_(std::move(inner)), counts_(counts) {
+  CountingCursor(std::unique_ptr<store::Cursor> inner, ReadCounts& counts)
+      : inner_(std::move(inner)), counts_(counts) {
     ++counts_.scans;
     if (inner_->valid()) ++counts_.steps;
   }
@@ -42,7 +43,8 @@ class CountingCursor final : public store::Cursor {
 
 class CountingReader final : public store::Reader {
  public:
-  CountingReader(std::unique_ptr<store::Reader> inner, ReadCounts& counts) : inner_(std::move(inner)), counts_(counts) {}
+  CountingReader(std::unique_ptr<store::Reader> inner, ReadCounts& counts)
+      : inner_(std::move(inner)), counts_(counts) {}
   Result<std::optional<std::string>> get(store::Family family, std::string_view key) const override {
     ++counts_.gets;
     return inner_->get(family, key);
@@ -60,7 +62,8 @@ class CountingReader final : public store::Reader {
 class CountingStore final : public store::Store {
  public:
   // `counts` must outlive the store.
-  CountingStore(std::unique_ptr<store::Store> inner, ReadCounts& counts) : inner_(std::move(inner)), counts_(counts) {}
+  CountingStore(std::unique_ptr<store::Store> inner, ReadCounts& counts)
+      : inner_(std::move(inner)), counts_(counts) {}
 
   Result<std::optional<std::string>> get(store::Family family, std::string_view key) const override {
     ++counts_.gets;

@@ -52,9 +52,12 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
       : FSWritableFileOwnerWrapper(std::move(file)), disk_(disk), number_(number) {}
 
   IOStatus Append(const Slice& bytes, const IOOptions& options, IODebugContext* debug) override {
-    const auto append = [&](std::size_t size) { return target()->Append(Slice(bytes.data(), size), options, debug); };
-    return disk_.run({.kind = Kind::append, .file = number_, .bytes = bytes.ToString()},
-                     [&] { return append(bytes.size()); }, [&] { return append(bytes.size() / 2).ok(); });
+    const auto append = [&](std::size_t size) {
+      return target()->Append(Slice(bytes.data(), size), options, debug);
+    };
+    return disk_.run(
+        {.kind = Kind::append, .file = number_, .bytes = bytes.ToString()},
+        [&] { return append(bytes.size()); }, [&] { return append(bytes.size() / 2).ok(); });
   }
   IOStatus Append(const Slice& bytes, const IOOptions& options, const rocksdb::DataVerificationInfo&,
                   IODebugContext* debug) override {
@@ -63,8 +66,8 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&, IODebugContext*) override {
     return IOStatus::NotSupported("PositionedAppend");
   }
-  IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&, const rocksdb::DataVerificationInfo&,
-                            IODebugContext*) override {
+  IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&,
+                            const rocksdb::DataVerificationInfo&, IODebugContext*) override {
     return IOStatus::NotSupported("PositionedAppend");
   }
   IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* debug) override {
@@ -94,7 +97,8 @@ class FaultyFolder final : public rocksdb::FSDirectoryWrapper {
       : FSDirectoryWrapper(folder.get()), disk_(disk), name_(std::move(name)), folder_(std::move(folder)) {}
 
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return disk_.run({.kind = Kind::sync_folder, .name = name_}, [&] { return folder_->Fsync(options, debug); });
+    return disk_.run({.kind = Kind::sync_folder, .name = name_},
+                     [&] { return folder_->Fsync(options, debug); });
   }
   IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* debug,
                                const rocksdb::DirFsyncOptions& folder_options) override {
@@ -155,11 +159,13 @@ bool FaultyFileSystem::fails_now() {
 }
 
 IOStatus FaultyFileSystem::error() const {
-  return fault_.disk_full ? IOStatus::NoSpace("planned by the test") : IOStatus::IOError("planned by the test");
+  return fault_.disk_full ? IOStatus::NoSpace("planned by the test")
+                          : IOStatus::IOError("planned by the test");
 }
 
 std::optional<std::string> FaultyFileSystem::below_root(const std::string& path) const {
-  const std::string name = std::filesystem::absolute(path).lexically_relative(root_).lexically_normal().string();
+  const std::string name =
+      std::filesystem::absolute(path).lexically_relative(root_).lexically_normal().string();
   if (name.empty() || name.starts_with("..")) return std::nullopt;
   return name == "." ? std::string() : name;
 }
@@ -204,7 +210,8 @@ IOStatus FaultyFileSystem::ReopenWritableFile(const std::string& path, const roc
 }
 
 // RocksDB does without these two as the store configures it: no recycled logs, no ingested files.
-IOStatus FaultyFileSystem::ReuseWritableFile(const std::string&, const std::string&, const rocksdb::FileOptions&,
+IOStatus FaultyFileSystem::ReuseWritableFile(const std::string&, const std::string&,
+                                             const rocksdb::FileOptions&,
                                              std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) {
   return IOStatus::NotSupported("ReuseWritableFile");
 }
@@ -214,7 +221,8 @@ IOStatus FaultyFileSystem::NewRandomRWFile(const std::string&, const rocksdb::Fi
 }
 
 IOStatus FaultyFileSystem::NewDirectory(const std::string& path, const IOOptions& options,
-                                        std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* debug) {
+                                        std::unique_ptr<rocksdb::FSDirectory>* result,
+                                        IODebugContext* debug) {
   const std::optional<std::string> name = below_root(path);
   if (!name) return target()->NewDirectory(path, options, result, debug);
   std::unique_ptr<rocksdb::FSDirectory> folder;
@@ -223,7 +231,8 @@ IOStatus FaultyFileSystem::NewDirectory(const std::string& path, const IOOptions
   return status;
 }
 
-IOStatus FaultyFileSystem::DeleteFile(const std::string& path, const IOOptions& options, IODebugContext* debug) {
+IOStatus FaultyFileSystem::DeleteFile(const std::string& path, const IOOptions& options,
+                                      IODebugContext* debug) {
   const std::optional<std::string> name = below_root(path);
   const std::optional<FileNumber> file = name ? file_at(*name) : std::nullopt;
   if (!file) return target()->DeleteFile(path, options, debug);
@@ -240,8 +249,8 @@ IOStatus FaultyFileSystem::Truncate(const std::string& path, std::size_t size, c
              [&] { return target()->Truncate(path, size, options, debug); });
 }
 
-IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
-                                      IODebugContext* debug) {
+IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string& to,
+                                      const IOOptions& options, IODebugContext* debug) {
   const std::optional<std::string> name = below_root(from);
   const std::optional<std::string> new_name = below_root(to);
   const std::optional<FileNumber> file = name && new_name ? file_at(*name) : std::nullopt;

@@ -52,8 +52,8 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
 
   // `at` counts from the start of this object.
   void plan(const Fault& fault);
-  std::uint64_t operations() const;  // So far, the failed ones too.
-  bool fired() const;                // An operation has failed.
+  std::uint64_t operations() const;          // So far, the failed ones too.
+  bool fired() const;                        // An operation has failed.
   std::vector<DiskOperation> trace() const;  // Those that worked, in whole or in part.
 
   // Puts `root` into the state after a power cut now. No store may be open there.
@@ -79,12 +79,13 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
                                rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Truncate(const std::string& path, std::size_t size, const rocksdb::IOOptions& options,
                              rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
-                               rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
-                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
+                               const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
+                             const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus NewLogger(const std::string& path, const rocksdb::IOOptions& options,
-                              std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;
+                              std::shared_ptr<rocksdb::Logger>* result,
+                              rocksdb::IODebugContext* debug) override;
 
  private:
   friend class FaultyWritableFile;

@@ -18,6 +18,15 @@ inline std::string hex(std::string_view bytes) {
   return out;
 }
 
+// Without the spaces that make it readable.
+inline std::string packed(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ') out.push_back(c);
+  }
+  return out;
+}
+
 // Requires an even number of lower-case digits.
 inline std::string unhex(std::string_view text) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };

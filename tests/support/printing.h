@@ -11,7 +11,9 @@ namespace Catch {
 
 template <>
 struct StringMaker<duelease::Outcome> {
-  static std::string convert(duelease::Outcome outcome) { return std::string(duelease::outcome_name(outcome)); }
+  static std::string convert(duelease::Outcome outcome) {
+    return std::string(duelease::outcome_name(outcome));
+  }
 };
 
 template <>

@@ -14,7 +14,9 @@ namespace {
 
 std::string folder_of(const std::string& name) { return fs::path(name).parent_path().string(); }
 
-std::size_t draw(std::mt19937_64& random, std::size_t max) { return static_cast<std::size_t>(random() % (max + 1)); }
+std::size_t draw(std::mt19937_64& random, std::size_t max) {
+  return static_cast<std::size_t>(random() % (max + 1));
+}
 
 // Sectors from `from` on go to the disk in any order; those that did not get there show zeros, or what
 // was there before.
@@ -30,7 +32,8 @@ void scramble(std::string& bytes, std::size_t from, std::mt19937_64& random) {
   }
 }
 
-std::string bytes_after(const std::string& bytes, std::size_t safe, PowerCut::Tail tail, std::mt19937_64& random) {
+std::string bytes_after(const std::string& bytes, std::size_t safe, PowerCut::Tail tail,
+                        std::mt19937_64& random) {
   using Tail = PowerCut::Tail;
   const std::size_t unsafe = bytes.size() - safe;
   if (tail == Tail::mixed) {

@@ -23,14 +23,22 @@ using FileNumber = std::uint64_t;  // Names may change while a file is open; its
 
 struct DiskOperation {
   enum class Kind : std::uint8_t {
-    create, append, truncate, sync, range_sync, sync_folder, rename, remove, link
+    create,
+    append,
+    truncate,
+    sync,
+    range_sync,
+    sync_folder,
+    rename,
+    remove,
+    link
   };
   Kind kind{};
-  FileNumber file = 0;        // All but sync_folder.
-  std::string name = {};      // create, rename, remove, link; of the folder: sync_folder.
-  std::string target = {};    // rename, link
-  std::string bytes = {};     // append
-  std::uint64_t size = 0;     // truncate
+  FileNumber file = 0;      // All but sync_folder.
+  std::string name = {};    // create, rename, remove, link; of the folder: sync_folder.
+  std::string target = {};  // rename, link
+  std::string bytes = {};   // append
+  std::uint64_t size = 0;   // truncate
 };
 
 // Which of the states that a disk could be in after the power went.
@@ -95,7 +103,7 @@ class SimulatedDisk {
   void sync_folder(const std::string& folder);
 
   std::map<FileNumber, File> files_;
-  Names names_;       // As the program sees them: safe_names_ after all of pending_.
+  Names names_;  // As the program sees them: safe_names_ after all of pending_.
   Names safe_names_;
   std::vector<NameChange> pending_;
 };

@@ -17,7 +17,8 @@ class TemporaryFolder {
     std::error_code ec;
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = std::filesystem::is_directory(memory, ec);
-    std::string name = ((in_memory ? memory : std::filesystem::temp_directory_path()) / "duelease-XXXXXX").string();
+    std::string name =
+        ((in_memory ? memory : std::filesystem::temp_directory_path()) / "duelease-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make folder " + name);
     path_ = name;
   }

@@ -51,6 +51,11 @@ World::World(Disk disk, engine::CoreOptions options) : disk_(disk), options_(std
   open();
 }
 
+World::World(const std::filesystem::path& folder) : disk_(Disk::rocks), options_(without_upkeep()) {
+  std::filesystem::copy(folder, store_folder(), std::filesystem::copy_options::recursive);
+  open();
+}
+
 // ---- Time ---------------------------------------------------------------------------------------
 
 void World::pass(Duration duration) {
@@ -78,7 +83,7 @@ int World::run_for(Duration duration) {
 // ---- The store ----------------------------------------------------------------------------------
 
 void World::open_store() {
-  if (!store_) store_ = open_small_rocks_store(folder_ / "store");
+  if (!store_) store_ = open_small_rocks_store(store_folder());
 }
 
 void World::restart(Duration down) {
@@ -250,7 +255,8 @@ std::uint64_t World::reap(std::uint32_t limit) {
 }
 
 std::uint64_t World::purge(State state, std::vector<std::string> ids, Duration older) {
-  return std::get<std::uint64_t>(need(ask(engine::PurgeBatch{the_queue, state, older, std::move(ids)}), "a purge"));
+  return std::get<std::uint64_t>(
+      need(ask(engine::PurgeBatch{the_queue, state, older, std::move(ids)}), "a purge"));
 }
 
 QueueSettings World::set_queue(QueueSetRequest request) {
@@ -282,7 +288,8 @@ CheckReport World::check() const { return need(engine::check_store(*store_->snap
 
 void World::check_sound() const {
   for (const Violation& violation : check().invariants) {
-    if (violation.count > 0) throw std::runtime_error(violation.invariant + " is broken: " + violation.example);
+    if (violation.count > 0)
+      throw std::runtime_error(violation.invariant + " is broken: " + violation.example);
   }
 }
 

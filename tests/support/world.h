@@ -15,7 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +53,8 @@ class World {
   static engine::CoreOptions without_upkeep();
 
   explicit World(Disk disk, engine::CoreOptions options = without_upkeep());
+  // Disk::rocks, on a copy of the store in `folder`.
+  explicit World(const std::filesystem::path& folder);
 
   // ---- Time ----
 
@@ -83,6 +85,8 @@ class World {
   store::Store& store() { return *store_; }
   // Disk::memory only.
   store::MemoryStore& memory();
+  // Disk::rocks only.
+  std::filesystem::path store_folder() const { return folder_ / "store"; }
   engine::Core& core() { return *core_; }
 
   // ---- Commands ----
@@ -110,8 +114,12 @@ class World {
   Answer fail(const Claimed& order, std::string error = "broken");
   Answer release(const Claimed& order) { return tell(report_of<ReleaseRequest>(order)); }
   Answer extend(const Claimed& order, Duration lease);
-  Answer reschedule(std::string id, Time due) { return tell(RescheduleRequest{the_queue, std::move(id), due}); }
-  Answer cancel(std::string id, bool force = false) { return tell(CancelRequest{the_queue, std::move(id), force}); }
+  Answer reschedule(std::string id, Time due) {
+    return tell(RescheduleRequest{the_queue, std::move(id), due});
+  }
+  Answer cancel(std::string id, bool force = false) {
+    return tell(CancelRequest{the_queue, std::move(id), force});
+  }
   Answer retry(std::string id);
   std::uint64_t reap(std::uint32_t limit = 1000);
   std::uint64_t purge(State state, std::vector<std::string> ids, Duration older = Duration{0});

@@ -372,6 +372,7 @@ TEST_CASE("check counts no violations in a sound store", "[cli]") {
   CHECK(ran.json()["invariants"].size() >= 5);
   for (const json& invariant : ran.json()["invariants"]) CHECK(invariant["violations"] == 0);
   CHECK(shop.run({"check", "--queue", "q"}).exit == 0);
+  CHECK(shop.run({"check", "--queue", "other"}).exit == 1);
   CHECK_THAT(shop.run({"check"}).out, Catch::Contains("1 orders looked at, 0 violations"));
 }
 

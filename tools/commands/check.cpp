@@ -31,6 +31,11 @@ std::string violations_table(const char* title, const std::vector<Violation>& vi
 // Opening a store mends what it meets; that too was a violation, and whoever watches the exit code must
 // hear of it once.
 Exit check(const Session& session, const std::optional<std::string>& queue, Engine& engine) {
+  if (queue) {
+    // A queue that is not there has no violations; but whoever mistypes a name must not be told all is well.
+    const Result<QueueSettings> known = engine.queue_settings(*queue);
+    if (!known) return failed(known.error());
+  }
   const Result<CheckReport> report = engine.check(queue.value_or(""));
   if (!report) return failed(report.error());
   const std::vector<Violation> mended = engine.mended();
