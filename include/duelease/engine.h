@@ -147,7 +147,7 @@ class Engine {
   // One line that says why the order is not being processed now, for a person.
   Result<std::string> why(std::string_view queue, std::string_view id) const;
   Result<std::vector<std::string>> queues() const;
-  Result<Stats> stats(std::string_view queue) const;             // not_found when there is no such queue.
+  Result<Stats> stats(std::string_view queue) const;  // not_found when there is no such queue.
   Result<QueueSettings> queue_settings(std::string_view queue) const;  // The same.
   // Counts violations of each invariant; of one queue, or of all when empty. Reads the whole queue.
   Result<CheckReport> check(std::string_view queue = {}) const;
@@ -158,8 +158,7 @@ class Engine {
 
   Result<std::optional<std::string>> app_get(std::string_view key) const;
   // Entries with keys from `from` on, below `to` (empty: no end), at most `limit`.
-  Result<std::vector<AppEntry>> app_list(std::string_view from, std::string_view to,
-                                         std::size_t limit) const;
+  Result<std::vector<AppEntry>> app_list(std::string_view from, std::string_view to, std::size_t limit) const;
 
   // ---- Backup ----
 

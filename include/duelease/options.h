@@ -31,13 +31,13 @@ struct Options {
   // After an open each lease has at least this long, at most its full length, whatever the clock says:
   // a long outage does not hand everything out again at once. 0 - 1 h.
   Duration restart_grace{5000};
-  std::shared_ptr<const Clock> clock{};             // Empty: system_clock().
-  std::function<std::uint64_t()> random{};        // For jitter. Empty: seeded by the system.
+  std::shared_ptr<const Clock> clock{};                   // Empty: system_clock().
+  std::function<std::uint64_t()> random{};                // For jitter. Empty: seeded by the system.
   std::function<void(LogLevel, std::string_view)> log{};  // Empty: silent. Called from engine threads.
 
   // Limits. Crossing one answers Code::overloaded; nothing is lost and nothing grows.
-  std::size_t commands_waiting_max = 100'000;  // Changes submitted and not yet in a commit group.
-  std::size_t claims_waiting_max = 100'000;    // Claims that wait for an order.
+  std::size_t commands_waiting_max = 100'000;            // Changes submitted and not yet in a commit group.
+  std::size_t claims_waiting_max = 100'000;              // Claims that wait for an order.
   std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;  // A claim answers fewer orders rather than more
                                                          // bytes (of each its payload and 512), but always
                                                          // at least one.

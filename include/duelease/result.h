@@ -21,17 +21,17 @@ namespace duelease {
 
 // A code exists only where a caller would act differently. The wire uses the same words.
 enum class Code : std::uint8_t {
-  invalid,        // A value is out of range or malformed; the message names the value and the limit.
-  too_large,      // Payload, result or application writes above the limit.
-  not_found,      // No such queue, run or store.
-  not_alive,      // The run has ended.
-  busy,           // The run still has orders.
-  locked,         // Another process has the store open.
-  newer_format,   // The store was written by a newer version; nothing was changed.
-  corrupt,        // Bytes on disk do not decode or fail their checksum.
-  overloaded,     // Too much is waiting to be done; try again later.
-  storage,        // The disk failed. Final for this process: every later change answers this.
-  closing,        // The engine is being closed.
+  invalid,       // A value is out of range or malformed; the message names the value and the limit.
+  too_large,     // Payload, result or application writes above the limit.
+  not_found,     // No such queue, run or store.
+  not_alive,     // The run has ended.
+  busy,          // The run still has orders.
+  locked,        // Another process has the store open.
+  newer_format,  // The store was written by a newer version; nothing was changed.
+  corrupt,       // Bytes on disk do not decode or fail their checksum.
+  overloaded,    // Too much is waiting to be done; try again later.
+  storage,       // The disk failed. Final for this process: every later change answers this.
+  closing,       // The engine is being closed.
 };
 
 // "invalid", "too_large", ...
@@ -48,9 +48,7 @@ struct Unexpected {
 };
 
 // Shorthand for the above.
-inline Unexpected fail(Code code, std::string message) {
-  return Unexpected{Error{code, std::move(message)}};
-}
+inline Unexpected fail(Code code, std::string message) { return Unexpected{Error{code, std::move(message)}}; }
 
 template <class T = void>
 class [[nodiscard]] Result {

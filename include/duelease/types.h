@@ -64,11 +64,11 @@ struct ScheduleRequest {
   std::string queue{};  // 1-128 of A-Z a-z 0-9 . _ : -
   std::string id{};     // 1-255 bytes.
   Time due{};
-  std::optional<std::string> payload{};   // Absent: empty, or for an upsert: as it was.
-  std::optional<std::string> key{};       // Dedup key, 1-255 bytes.
-  std::optional<std::string> run{};       // Parent run; must be alive.
-  std::optional<std::uint8_t> priority{}; // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
-  std::optional<std::uint32_t> tries{};   // 0: unlimited. Absent: the queue's, or for an upsert: as it was.
+  std::optional<std::string> payload{};    // Absent: empty, or for an upsert: as it was.
+  std::optional<std::string> key{};        // Dedup key, 1-255 bytes.
+  std::optional<std::string> run{};        // Parent run; must be alive.
+  std::optional<std::uint8_t> priority{};  // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
+  std::optional<std::uint32_t> tries{};    // 0: unlimited. Absent: the queue's, or for an upsert: as it was.
   bool upsert = false;  // If the id is WAIT already: move it to `due` instead of answering DUPLICATE.
   std::vector<AppWrite> app_writes{};
 };
@@ -76,11 +76,11 @@ struct ScheduleRequest {
 struct ClaimRequest {
   std::vector<std::string> queues{};  // 1-64; the first named is served first.
   std::string worker{};               // 1-128 bytes; who will report.
-  std::uint32_t count = 1;          // 1-10000; fewer are answered when fewer are due.
+  std::uint32_t count = 1;            // 1-10000; fewer are answered when fewer are due.
   std::optional<Duration> lease{};    // 1 ms - 30 days. Absent: the queue's.
-  Duration wait{0};                 // 0 - 30 days: how long to wait for an order when none is due.
+  Duration wait{0};                   // 0 - 30 days: how long to wait for an order when none is due.
   std::string request{};  // 0-128 bytes. Repeating a claim with the same worker and request answers the same
-                        // orders and tokens for as long as the worker still holds any of them.
+                          // orders and tokens for as long as the worker still holds any of them.
 };
 
 // Claim and complete in one step: at most once, for callers who prefer a lost order to a repeated one.
@@ -101,9 +101,9 @@ struct FailRequest {
   std::string queue{};
   std::string id{};
   Token token{};
-  std::string error{};              // Kept with the order; cut to 4096 bytes.
-  std::optional<Time> retry_at{};   // Absent: by the queue's backoff.
-  bool final = false;             // No more tries, whatever is left of them.
+  std::string error{};             // Kept with the order; cut to 4096 bytes.
+  std::optional<Time> retry_at{};  // Absent: by the queue's backoff.
+  bool final = false;              // No more tries, whatever is left of them.
 };
 
 struct ReleaseRequest {
@@ -176,7 +176,7 @@ std::string_view outcome_name(Outcome outcome);
 struct Answer {
   Outcome outcome = Outcome::not_found;
   State state = State::wait;  // duplicate: of the blocker. refused: of the order. Else: the new state.
-  std::string blocker{};        // duplicate: id of the order that blocks.
+  std::string blocker{};      // duplicate: id of the order that blocks.
   Time at{};                  // requeued, scheduled, rescheduled: due. extended: end of the lease.
 };
 
@@ -201,21 +201,21 @@ struct Order {
   State state = State::wait;
   Time due{};
   std::uint8_t priority = 0;
-  std::uint32_t tries = 0;     // Limit; 0: unlimited.
-  std::uint32_t attempt = 0;   // Times handed out.
+  std::uint32_t tries = 0;       // Limit; 0: unlimited.
+  std::uint32_t attempt = 0;     // Times handed out.
   std::uint32_t tries_used = 0;  // Hand-outs that count against `tries`: released ones do not, and a
                                  // retry starts again at 0.
-  std::uint32_t failures = 0;  // Reported failures; lost leases are not among them.
+  std::uint32_t failures = 0;    // Reported failures; lost leases are not among them.
   std::optional<std::string> key{};
   std::optional<std::string> run{};
-  Token token{};               // Of the last hand-out; 0: never handed out.
-  std::uint64_t sequence = 0;  // Of the last change.
-  std::string worker{};          // Of the last hand-out.
+  Token token{};                           // Of the last hand-out; 0: never handed out.
+  std::uint64_t sequence = 0;              // Of the last change.
+  std::string worker{};                    // Of the last hand-out.
   std::optional<Time> lease_expires_at{};  // PROCESSING only.
   Time created_at{};
   Time updated_at{};
-  std::string error{};           // Of the last failure.
-  std::string result{};          // SUCCESS only.
+  std::string error{};   // Of the last failure.
+  std::string result{};  // SUCCESS only.
   std::string payload{};
 };
 
@@ -223,7 +223,7 @@ struct ListRequest {
   std::string queue{};
   std::optional<State> state{};
   std::uint32_t limit = 100;  // 1-10000.
-  std::string after{};          // Cursor of the page before; empty: from the start.
+  std::string after{};        // Cursor of the page before; empty: from the start.
 };
 
 struct Page {
@@ -250,16 +250,17 @@ struct Stats {
 
 // Settings of one queue. The defaults are those of a queue that nobody has set.
 struct QueueSettings {
-  Duration lease{30'000};                // 1 ms - 30 days.
-  std::uint32_t tries = 25;              // 0: unlimited.
+  Duration lease{30'000};    // 1 ms - 30 days.
+  std::uint32_t tries = 25;  // 0: unlimited.
   // A failure after the n-th try makes the order due again after base * 2^(n-1), at most the cap, give or
   // take the jitter. 0 - 365 days each; 0-100 percent.
   Duration backoff_base{1'000};
   Duration backoff_cap{3'600'000};
   std::uint32_t backoff_jitter_percent = 10;
   std::uint32_t payload_bytes_max = 1024 * 1024;  // 0 - 64 MiB.
-  std::optional<Duration> keep_success{};  // SUCCESS is purged, and blocks no longer, after this. Absent: never.
-  bool paused = false;                   // Nothing is handed out; everything else goes on.
+  std::optional<Duration>
+      keep_success{};   // SUCCESS is purged, and blocks no longer, after this. Absent: never.
+  bool paused = false;  // Nothing is handed out; everything else goes on.
 
   bool operator==(const QueueSettings&) const = default;
 };
@@ -279,14 +280,14 @@ struct QueueSetRequest {
 
 // One line of a check: how often an invariant is broken. The right answer is always 0.
 struct Violation {
-  std::string invariant{};   // For instance "wait_has_one_queue_entry".
+  std::string invariant{};  // For instance "wait_has_one_queue_entry".
   std::uint64_t count = 0;
-  std::string example{};     // The first one found, in words; empty when count is 0.
+  std::string example{};  // The first one found, in words; empty when count is 0.
 };
 
 struct CheckReport {
   std::vector<Violation> invariants{};  // All of them, also those with count 0, in a fixed order.
-  std::uint64_t orders = 0;           // Orders looked at.
+  std::uint64_t orders = 0;             // Orders looked at.
 
   std::uint64_t violations() const {
     std::uint64_t sum = 0;

@@ -21,7 +21,8 @@ inline void append_u64be(std::string& out, std::uint64_t value) {
 inline std::uint64_t read_u64be(std::string_view in) {
   DUELEASE_CHECK(in.size() >= 8);
   std::uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value = value << 8 | static_cast<unsigned char>(in[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 8; ++i)
+    value = value << 8 | static_cast<unsigned char>(in[static_cast<std::size_t>(i)]);
   return value;
 }
 

@@ -8,9 +8,9 @@ namespace duelease::base {
 
 }  // namespace duelease::base
 
-#define DUELEASE_CHECK(condition)                                           \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]] {                                        \
-      ::duelease::base::check_failed(#condition, __FILE__, __LINE__);       \
-    }                                                                       \
+#define DUELEASE_CHECK(condition)                                     \
+  do {                                                                \
+    if (!(condition)) [[unlikely]] {                                  \
+      ::duelease::base::check_failed(#condition, __FILE__, __LINE__); \
+    }                                                                 \
   } while (false)

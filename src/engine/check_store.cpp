@@ -53,8 +53,9 @@ class Check {
     const Result<std::uint64_t> last = read_sequence(reader_);
     if (!last) return Unexpected{last.error()};
     last_sequence_ = *last;
-    for (Result<> (Check::*part)() : {&Check::check_queue, &Check::check_leases, &Check::check_orders,
-                                      &Check::check_keys, &Check::check_history, &Check::check_settings, &Check::check_counts}) {
+    for (Result<> (Check::*part)() :
+         {&Check::check_queue, &Check::check_leases, &Check::check_orders, &Check::check_keys,
+          &Check::check_history, &Check::check_settings, &Check::check_counts}) {
       if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
     }
     return std::move(report_);
@@ -96,7 +97,8 @@ class Check {
         broken(Invariant::records_decode, "?", "?", "queue entry under a key that does not parse");
         return {};
       }
-      const Result<std::optional<store::OrderRow>> row = orders_row(store::order_key(entry->queue, entry->id));
+      const Result<std::optional<store::OrderRow>> row =
+          orders_row(store::order_key(entry->queue, entry->id));
       if (!row) return Unexpected{row.error()};
       const auto* place = *row ? std::get_if<store::Place>(&**row) : nullptr;
       if (place == nullptr || *place != entry->place) {
@@ -107,9 +109,11 @@ class Check {
         broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
         return {};
       }
-      if (record->run) broken(Invariant::no_dead_run, entry->queue, entry->id, "WAIT under run " + *record->run);
+      if (record->run)
+        broken(Invariant::no_dead_run, entry->queue, entry->id, "WAIT under run " + *record->run);
       if (record->due != entry->place.due || record->priority != entry->place.priority) {
-        broken(Invariant::entry_is_waiting, entry->queue, entry->id, "an entry at another place than its record");
+        broken(Invariant::entry_is_waiting, entry->queue, entry->id,
+               "an entry at another place than its record");
       }
       return check_alive(entry->queue, entry->id, *record);
     });
@@ -125,7 +129,8 @@ class Check {
       const Result<std::optional<store::OrderRow>> row = orders_row(key);
       if (!row) return Unexpected{row.error()};
       if (!*row || !std::holds_alternative<store::Place>(**row)) {
-        broken(Invariant::lease_is_processing, name->queue, name->id, "a lease of an order that is not alive");
+        broken(Invariant::lease_is_processing, name->queue, name->id,
+               "a lease of an order that is not alive");
       }
       const Result<model::Lease> lease = store::decode_lease(value);
       if (!lease) {
@@ -145,15 +150,18 @@ class Check {
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
     if (static_cast<std::uint64_t>(record.token) > last_sequence_ || record.sequence > last_sequence_) {
-      broken(Invariant::tokens_in_range, queue, id, "token or change above " + std::to_string(last_sequence_));
+      broken(Invariant::tokens_in_range, queue, id,
+             "token or change above " + std::to_string(last_sequence_));
     }
   }
 
   Result<> check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
     if (!record.key || !model::state_blocks(record.state)) return {};
-    const Result<std::optional<std::string>> owner = reader_.get(Family::dedup, store::dedup_key(queue, *record.key));
+    const Result<std::optional<std::string>> owner =
+        reader_.get(Family::dedup, store::dedup_key(queue, *record.key));
     if (!owner) return Unexpected{owner.error()};
-    if (*owner != std::string(id)) broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
+    if (*owner != std::string(id))
+      broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
     return {};
   }
 
@@ -180,7 +188,8 @@ class Check {
 
   // Exactly one of: a lease, a queue entry where the row says.
   Result<> check_live(const store::OrderName& name, const store::Place& place) {
-    const Result<std::optional<std::string>> leased = reader_.get(Family::leases, store::order_key(name.queue, name.id));
+    const Result<std::optional<std::string>> leased =
+        reader_.get(Family::leases, store::order_key(name.queue, name.id));
     if (!leased) return Unexpected{leased.error()};
     const Result<std::optional<std::string>> queued =
         reader_.get(Family::queue, store::queue_key(name.queue, place, name.id));
@@ -190,7 +199,8 @@ class Check {
       broken(Invariant::processing_has_lease, name.queue, name.id, "under a lease and in the queue at once");
     }
     if (!*leased && !*queued) {
-      broken(Invariant::waiting_has_entry, name.queue, name.id, "alive, but neither in the queue nor under a lease");
+      broken(Invariant::waiting_has_entry, name.queue, name.id,
+             "alive, but neither in the queue nor under a lease");
     }
     return {};
   }
@@ -211,10 +221,11 @@ class Check {
       }
       const Result<std::optional<Order>> order = read_order(reader_, name->queue, owner);
       if (!order && order.error().code != Code::corrupt) return Unexpected{order.error()};
-      const bool sound = order && *order && (*order)->key == std::string(name->id) &&
-                         model::state_blocks((*order)->state);
+      const bool sound =
+          order && *order && (*order)->key == std::string(name->id) && model::state_blocks((*order)->state);
       if (!sound) {
-        broken(Invariant::key_owner_blocks, name->queue, owner, "owns a key, but does not block or has another one");
+        broken(Invariant::key_owner_blocks, name->queue, owner,
+               "owns a key, but does not block or has another one");
       }
       return {};
     });

@@ -23,9 +23,9 @@ struct PurgeBatch {
   std::vector<std::string> ids;
 };
 
-using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest, ReleaseRequest,
-                          ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest, ReapRequest,
-                          QueueSetRequest, PurgeBatch>;
+using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest,
+                          ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
+                          ReapRequest, QueueSetRequest, PurgeBatch>;
 
 struct Command {
   Now now;

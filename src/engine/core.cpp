@@ -62,7 +62,8 @@ std::optional<Monotonic> Core::next_wake(Now now) const {
   }
   if (scrubs_ > 0) at(now.monotonic);
   for (const std::string& name : kept_for_a_time_) {
-    const std::optional<Monotonic> sweep = options_.upkeep ? next_sweep(queues_.find(name)->second) : std::nullopt;
+    const std::optional<Monotonic> sweep =
+        options_.upkeep ? next_sweep(queues_.find(name)->second) : std::nullopt;
     if (sweep) at(*sweep);
   }
   return wake;
@@ -115,7 +116,8 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   Result<store::OrderRow> row = store::decode_order(**bytes);
   if (!row) {
     note_damage("undecodable order", queue.name, id);
-    return fail(Code::corrupt, "order " + std::string(id) + " of queue " + queue.name + ": " + row.error().message);
+    return fail(Code::corrupt,
+                "order " + std::string(id) + " of queue " + queue.name + ": " + row.error().message);
   }
   if (auto* ended = std::get_if<model::Record>(&*row)) {
     out.where = Located::Where::ended;
@@ -129,7 +131,8 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   Result<model::Record> record = store::decode_waiting(**bytes);
   if (!record) {
     note_damage("undecodable queue entry", queue.name, id);
-    return fail(Code::corrupt, "order " + std::string(id) + " of queue " + queue.name + ": " + record.error().message);
+    return fail(Code::corrupt,
+                "order " + std::string(id) + " of queue " + queue.name + ": " + record.error().message);
   }
   out.where = Located::Where::waiting;
   out.record = std::move(*record);
@@ -138,7 +141,8 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
 
 // The orders row says that the order is alive, but its record is in neither family. With the record its
 // payload is gone, so nobody may work on it: it is void, and its id free to be scheduled again.
-Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place, Time now) {
+Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place,
+                                       Time now) {
   note_damage("order without its record", queue.name, id);
   Located out;
   out.where = Located::Where::ended;
@@ -178,7 +182,8 @@ void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& 
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
   // Heads share their memory: the more queues, the less each may know.
-  const std::size_t limit = std::clamp<std::size_t>(options_.heads_known_max / queues_.size(), 1, QueueHead::known_max);
+  const std::size_t limit =
+      std::clamp<std::size_t>(options_.heads_known_max / queues_.size(), 1, QueueHead::known_max);
   queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, limit);
 }
 
@@ -223,7 +228,8 @@ void Core::write_app(std::vector<AppWrite> writes) {
 
 void Core::note_damage(const std::string& what, std::string_view queue, std::string_view id) {
   ++damage_[what];
-  log(LogLevel::error, "damage in the store: " + what + ", queue " + std::string(queue) + ", order " + std::string(id));
+  log(LogLevel::error,
+      "damage in the store: " + what + ", queue " + std::string(queue) + ", order " + std::string(id));
 }
 
 void Core::log(LogLevel level, const std::string& text) const {

@@ -146,7 +146,8 @@ class Core {
   Answered start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now);
   // The answer that names who holds the key. Nothing: `id` may have it. A SUCCESS past its retention that
   // holds it is purged on the way.
-  Result<std::optional<Answer>> claim_key(QueueState& queue, std::string_view key, std::string_view id, Time now);
+  Result<std::optional<Answer>> claim_key(QueueState& queue, std::string_view key, std::string_view id,
+                                          Time now);
   Result<> purge_order(QueueState& queue, std::string_view id, const model::Record& record);
 
   // core_claims.cpp
@@ -155,8 +156,8 @@ class Core {
   Result<std::vector<Claimed>> hand_out(const ClaimRequest& request, Now now);
   Result<std::optional<std::vector<Claimed>>> repeat_claim(const ClaimRequest& request, Now now);
   Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, ReplyBudget& budget);
-  Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count, ReplyBudget& budget,
-                       std::vector<DueEntry>& out);
+  Result<> take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
+                       ReplyBudget& budget, std::vector<DueEntry>& out);
   Result<bool> has_due(QueueState& queue, Time now);
   Result<> refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count);
   Claimed lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& request, Now now);
@@ -201,8 +202,8 @@ class Core {
   bool sequence_changed_ = false;  // In the open group.
   Monotonic last_monotonic_ = Monotonic::min();
   std::map<std::string, QueueState, std::less<>> queues_;
-  std::vector<QueueState*> counts_changed_;  // In the open group.
-  std::size_t scrubs_ = 0;  // Queues with a scrub_from.
+  std::vector<QueueState*> counts_changed_;             // In the open group.
+  std::size_t scrubs_ = 0;                              // Queues with a scrub_from.
   std::set<std::string, std::less<>> kept_for_a_time_;  // Queues whose successes are.
   LeaseTable leases_;
   // Waiting claims by arrival number, oldest first; and which of them wait for a queue.

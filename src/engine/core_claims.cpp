@@ -22,7 +22,9 @@ namespace {
 constexpr std::size_t refill_min = 256;
 constexpr std::size_t refill_bytes_max = 1024 * 1024;
 
-Time add(Time time, Duration duration) { return std::min(time + duration, Time{Duration{limits::time_ms_max}}); }
+Time add(Time time, Duration duration) {
+  return std::min(time + duration, Time{Duration{limits::time_ms_max}});
+}
 
 }  // namespace
 
@@ -47,7 +49,8 @@ std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& comm
   if (!orders->empty()) answer_repeats(request, *orders);
   if (!orders->empty() || request.wait == Duration{0}) return Reply{std::move(*orders)};
   if (waiters_.size() >= options_.claims_waiting_max) {
-    return fail(Code::overloaded, std::to_string(waiters_.size()) + " claims are waiting already, which is the limit");
+    return fail(Code::overloaded,
+                std::to_string(waiters_.size()) + " claims are waiting already, which is the limit");
   }
   const std::uint64_t number = ++last_waiter_;
   const Monotonic deadline = command.now.monotonic + request.wait;
@@ -115,8 +118,8 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   group_.put(Family::leases, key, store::encode_lease(lease));
   moved(queue, State::wait, State::processing);
   const model::Record& record = lease.record;
-  Claimed claimed{queue.name,     std::move(entry.id), record.token, record.attempt, lease.expires_at, record.due,
-                  record.payload, record.key,          record.run,   length};
+  Claimed claimed{queue.name, std::move(entry.id), record.token, record.attempt, lease.expires_at,
+                  record.due, record.payload,      record.key,   record.run,     length};
   leases_.add(std::move(key), std::move(lease), now.monotonic + length);
   return claimed;
 }
@@ -131,8 +134,8 @@ Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimReques
     const store::OrderName name = *store::parse_order_key(held.key);
     const Duration left = held.deadline - now.monotonic;
     out.push_back(Claimed{std::string(name.queue), std::string(name.id), record->token, record->attempt,
-                          add(now.wall, left), record->due, std::move(record->payload), std::move(record->key),
-                          std::move(record->run), std::max(left, Duration{0})});
+                          add(now.wall, left), record->due, std::move(record->payload),
+                          std::move(record->key), std::move(record->run), std::max(left, Duration{0})});
   }
   if (out.empty()) return std::optional<std::vector<Claimed>>{};
   return std::optional<std::vector<Claimed>>{std::move(out)};
@@ -206,7 +209,8 @@ Result<bool> Core::has_due(QueueState& queue, Time now) {
 // so that it does not hold up those behind it; check() goes on naming it.
 Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::size_t count) {
   QueueHead& head = queue.heads.find(priority)->second;
-  const std::string from = store::queue_key(queue.name, {priority, head.rest_from()->due}, head.rest_from()->id);
+  const std::string from =
+      store::queue_key(queue.name, {priority, head.rest_from()->due}, head.rest_from()->id);
   const std::string end = store::prefix_end(std::string_view(from).substr(0, queue.name.size() + 2));
   const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::queue, from, end);
   const std::size_t wanted = std::clamp<std::size_t>(count, refill_min, QueueHead::known_max);
@@ -297,7 +301,8 @@ void Core::answer_repeats(const ClaimRequest& request, const std::vector<Claimed
   if (request.request.empty()) return;
   const auto found = waiting_as_.find({request.worker, request.request});
   if (found == waiting_as_.end()) return;
-  for (const std::uint64_t number : std::set<std::uint64_t>(found->second)) answer_waiter(number, Reply{orders});
+  for (const std::uint64_t number : std::set<std::uint64_t>(found->second))
+    answer_waiter(number, Reply{orders});
 }
 
 void Core::answer_waiter(std::uint64_t number, Answered reply) {

@@ -32,7 +32,8 @@ Result<> Core::load_meta() {
     sequence_ = *last;
   }
   const auto each = [&](std::string_view prefix, auto take) -> Result<> {
-    const std::unique_ptr<store::Cursor> cursor = store_.scan(Family::meta, prefix, store::prefix_end(prefix));
+    const std::unique_ptr<store::Cursor> cursor =
+        store_.scan(Family::meta, prefix, store::prefix_end(prefix));
     for (; cursor->valid(); cursor->next()) {
       const std::string name(cursor->key().substr(prefix.size()));
       queues_[name].name = name;
@@ -42,13 +43,14 @@ Result<> Core::load_meta() {
     }
     return cursor->status();
   };
-  Result<> settings = each(store::settings_prefix, [&](QueueState& queue, std::string_view value) -> Result<> {
-    Result<store::SettingsRow> settings_row = store::decode_settings(value);
-    if (!settings_row) return Unexpected{settings_row.error()};
-    queue.row = std::move(*settings_row);
-    if (queue.settings().keep_success) kept_for_a_time_.insert(queue.name);
-    return {};
-  });
+  Result<> settings =
+      each(store::settings_prefix, [&](QueueState& queue, std::string_view value) -> Result<> {
+        Result<store::SettingsRow> settings_row = store::decode_settings(value);
+        if (!settings_row) return Unexpected{settings_row.error()};
+        queue.row = std::move(*settings_row);
+        if (queue.settings().keep_success) kept_for_a_time_.insert(queue.name);
+        return {};
+      });
   if (!settings) return settings;
   return each(store::counts_prefix, [](QueueState& queue, std::string_view value) -> Result<> {
     const Result<Counts> counts = store::decode_counts(value);
@@ -95,14 +97,16 @@ Result<> Core::load_lease(std::string_view key, std::string_view value, Now now)
     note_damage("lease without its order", name->queue, name->id);
     group_.put(Family::orders, std::string(key), store::encode_live(place));
   }
-  const std::uint64_t token = std::max(static_cast<std::uint64_t>(lease->record.token), lease->record.sequence);
+  const std::uint64_t token =
+      std::max(static_cast<std::uint64_t>(lease->record.token), lease->record.sequence);
   if (token > sequence_) {
     note_damage("token above the last sequence", name->queue, name->id);
     sequence_ = token;
     sequence_changed_ = true;
   }
   // The time it had left, but at least the grace, and never more than its full length.
-  const Duration left = std::min(std::max(lease->expires_at - now.wall, options_.restart_grace), lease->length);
+  const Duration left =
+      std::min(std::max(lease->expires_at - now.wall, options_.restart_grace), lease->length);
   leases_.add(std::string(key), std::move(*lease), now.monotonic + left);
   return {};
 }

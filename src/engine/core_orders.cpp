@@ -20,7 +20,9 @@ Answer duplicate(State state, std::string_view blocker) {
 
 Answer refused(State state) { return Answer{.outcome = Outcome::refused, .state = state}; }
 
-Answer waiting(Outcome outcome, Time due) { return Answer{.outcome = outcome, .state = State::wait, .at = due}; }
+Answer waiting(Outcome outcome, Time due) {
+  return Answer{.outcome = outcome, .state = State::wait, .at = due};
+}
 
 Answer not_found() { return Answer{.outcome = Outcome::not_found}; }
 
@@ -48,15 +50,13 @@ Core::Answered Core::on(ScheduleRequest request, const Command& command) {
     case Located::Where::waiting:
       if (request.upsert) return upsert(*queue, std::move(request), std::move(*located), now);
       [[fallthrough]];
-    case Located::Where::processing:
-      return Reply{duplicate(located->state(), request.id)};
+    case Located::Where::processing: return Reply{duplicate(located->state(), request.id)};
     case Located::Where::ended:
       if (model::blocks(located->record, queue->settings().keep_success, now)) {
         return Reply{duplicate(located->state(), request.id)};
       }
       break;
-    case Located::Where::nowhere:
-      break;
+    case Located::Where::nowhere: break;
   }
   if (request.key) {
     const Result<std::optional<Answer>> blocker = claim_key(*queue, *request.key, request.id, now);
@@ -65,14 +65,16 @@ Core::Answered Core::on(ScheduleRequest request, const Command& command) {
   }
   if (located->where == Located::Where::ended && model::state_blocks(located->state())) {
     // A SUCCESS past its retention: as if the sweep had come by already, which leaves no history.
-    if (Result<> purged = purge_order(*queue, request.id, located->record); !purged) return Unexpected{purged.error()};
+    if (Result<> purged = purge_order(*queue, request.id, located->record); !purged)
+      return Unexpected{purged.error()};
     *located = Located{};
   }
   return start_generation(*queue, std::move(request), *located, now);
 }
 
 // FAILED, ABORTED or nothing was there before.
-Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now) {
+Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request, const Located& before,
+                                      Time now) {
   model::Record record = model::schedule(request, queue.settings(), now);
   record.sequence = next_sequence();
   const bool again = before.where == Located::Where::ended;
@@ -80,7 +82,8 @@ Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request
     const model::Record& old = before.record;
     record.generation = old.generation + 1;
     // Tokens of the generations before are below this one's: the sequence only rises.
-    group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence), store::encode_ended(old));
+    group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence),
+               store::encode_ended(old));
   }
   if (record.key) group_.put(Family::dedup, store::dedup_key(queue.name, *record.key), request.id);
   enqueue(queue, request.id, record, false);
@@ -92,7 +95,8 @@ Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request
 Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located located, Time now) {
   model::Record& record = located.record;
   if (request.key && request.key != record.key) {
-    return fail(Code::invalid, "upsert of order " + request.id + " with another key; an order keeps its key while it waits");
+    return fail(Code::invalid,
+                "upsert of order " + request.id + " with another key; an order keeps its key while it waits");
   }
   model::upsert(record, request, now);
   record.sequence = next_sequence();
@@ -103,8 +107,10 @@ Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located 
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
 
-Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_view key, std::string_view id, Time now) {
-  const Result<std::optional<std::string>> owner = group_.get(Family::dedup, store::dedup_key(queue.name, key));
+Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_view key, std::string_view id,
+                                              Time now) {
+  const Result<std::optional<std::string>> owner =
+      group_.get(Family::dedup, store::dedup_key(queue.name, key));
   if (!owner) return Unexpected{owner.error()};
   // An owner never conflicts with itself: that `id` may be scheduled, the caller has found out.
   if (!*owner || **owner == id) return std::optional<Answer>{};
@@ -112,19 +118,18 @@ Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_vie
   if (!located) return Unexpected{located.error()};
   switch (located->where) {
     case Located::Where::waiting:
-    case Located::Where::processing:
-      return std::optional<Answer>{duplicate(located->state(), **owner)};
+    case Located::Where::processing: return std::optional<Answer>{duplicate(located->state(), **owner)};
     case Located::Where::ended:
       if (model::blocks(located->record, queue.settings().keep_success, now)) {
         return std::optional<Answer>{duplicate(located->state(), **owner)};
       }
       if (model::state_blocks(located->state())) {  // A SUCCESS that is kept no longer.
-        if (Result<> purged = purge_order(queue, **owner, located->record); !purged) return Unexpected{purged.error()};
+        if (Result<> purged = purge_order(queue, **owner, located->record); !purged)
+          return Unexpected{purged.error()};
         return std::optional<Answer>{};
       }
       break;
-    case Located::Where::nowhere:
-      break;
+    case Located::Where::nowhere: break;
   }
   note_damage("key of an order that does not block", queue.name, **owner);
   return std::optional<Answer>{};
@@ -152,8 +157,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
   Result<Located> located = locate(*queue, request.id, command.now.wall);
   if (!located) return Unexpected{located.error()};
   switch (located->where) {
-    case Located::Where::nowhere:
-      return Reply{not_found()};
+    case Located::Where::nowhere: return Reply{not_found()};
     case Located::Where::ended:
       return Reply{located->state() == State::aborted ? aborted() : refused(located->state())};
     case Located::Where::processing: {
@@ -164,8 +168,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
       leave_lease(*queue, *located->held, std::move(*record));
       return Reply{aborted()};
     }
-    case Located::Where::waiting:
-      break;
+    case Located::Where::waiting: break;
   }
   model::Record& record = located->record;
   model::abort(record, command.now.wall);
@@ -217,7 +220,8 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
   std::vector<std::string> generations;
   if (record.generation > 1) {
     const std::string prefix = store::history_prefix(queue.name, id);
-    const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::history, prefix, store::prefix_end(prefix));
+    const std::unique_ptr<store::Cursor> cursor =
+        group_.scan(Family::history, prefix, store::prefix_end(prefix));
     for (; cursor->valid(); cursor->next()) generations.emplace_back(cursor->key());
     if (Result<> read = cursor->status(); !read) return read;
   }

@@ -97,7 +97,8 @@ Core::Answered Core::on(ExtendRequest request, const Command& command) {
   HeldLease* held = current(request.queue, request.id, request.token);
   if (held == nullptr) return Reply{stale()};
   const Monotonic deadline = std::max(held->deadline, now.monotonic + request.lease);
-  const Time expires_at = std::min(now.wall + (deadline - now.monotonic), Time{Duration{limits::time_ms_max}});
+  const Time expires_at =
+      std::min(now.wall + (deadline - now.monotonic), Time{Duration{limits::time_ms_max}});
   if (deadline > held->deadline) {
     Result<model::Record> record = whole_record(*held);
     if (!record) return Unexpected{record.error()};

@@ -197,8 +197,8 @@ Result<std::unique_ptr<Engine>> open_engine(std::unique_ptr<store::Store> store,
   options = completed(std::move(options));
   Result<std::unique_ptr<Core>> core = Core::open(*store, core_options(options), options.clock->now());
   if (!core) return Unexpected{core.error()};
-  return std::make_unique<Engine>(
-      std::make_unique<Engine::Impl>(std::move(options), std::move(store), std::move(*core), std::move(executor)));
+  return std::make_unique<Engine>(std::make_unique<Engine::Impl>(std::move(options), std::move(store),
+                                                                 std::move(*core), std::move(executor)));
 }
 
 }  // namespace engine
@@ -223,12 +223,13 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::filesystem::path& path, 
   return open_path(path, std::move(options), std::nullopt);
 }
 
-Result<std::unique_ptr<Engine>> open_on(boost::asio::any_io_executor executor, const std::filesystem::path& path,
-                                        Options options) {
+Result<std::unique_ptr<Engine>> open_on(boost::asio::any_io_executor executor,
+                                        const std::filesystem::path& path, Options options) {
   return open_path(path, std::move(options), std::move(executor));
 }
 
-Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target, Token tokens_above) {
+Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target,
+                 Token tokens_above) {
   return store::restore_rocks_store(backup, target, static_cast<std::uint64_t>(tokens_above));
 }
 
@@ -247,7 +248,9 @@ std::vector<Result<Answer>> Engine::schedule(std::vector<ScheduleRequest> reques
   return impl_->call_many(std::move(requests));
 }
 
-Result<Answer> Engine::reschedule(RescheduleRequest request) { return impl_->call<Answer>(std::move(request)); }
+Result<Answer> Engine::reschedule(RescheduleRequest request) {
+  return impl_->call<Answer>(std::move(request));
+}
 void Engine::reschedule(RescheduleRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
@@ -268,7 +271,9 @@ Result<std::vector<Claimed>> Engine::claim(ClaimRequest request) {
 ClaimTicket Engine::claim(ClaimRequest request, Callback<std::vector<Claimed>> done) {
   return ClaimTicket{impl_->post<std::vector<Claimed>>(std::move(request), std::move(done))};
 }
-void Engine::cancel_claim(ClaimTicket ticket) { impl_->writer->cancel_claim(static_cast<std::uint64_t>(ticket)); }
+void Engine::cancel_claim(ClaimTicket ticket) {
+  impl_->writer->cancel_claim(static_cast<std::uint64_t>(ticket));
+}
 
 Result<std::vector<Claimed>> Engine::pop(PopRequest request) {
   return impl_->call<std::vector<Claimed>>(std::move(request));
@@ -300,7 +305,9 @@ void Engine::extend(ExtendRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
 
-Result<std::uint64_t> Engine::reap(ReapRequest request) { return impl_->call<std::uint64_t>(std::move(request)); }
+Result<std::uint64_t> Engine::reap(ReapRequest request) {
+  return impl_->call<std::uint64_t>(std::move(request));
+}
 void Engine::reap(ReapRequest request, Callback<std::uint64_t> done) {
   impl_->post<std::uint64_t>(std::move(request), std::move(done));
 }
@@ -372,7 +379,9 @@ Result<std::string> Engine::why(std::string_view queue, std::string_view id) con
   return engine::read_why(*impl_->store->snapshot(), queue, id, impl_->clock->now().wall);
 }
 
-Result<std::vector<std::string>> Engine::queues() const { return engine::read_queues(*impl_->store->snapshot()); }
+Result<std::vector<std::string>> Engine::queues() const {
+  return engine::read_queues(*impl_->store->snapshot());
+}
 
 Result<Stats> Engine::stats(std::string_view queue) const {
   return engine::read_stats(*impl_->store->snapshot(), queue, impl_->clock->now().wall);
@@ -392,13 +401,16 @@ std::vector<Violation> Engine::mended() const {
   return out;
 }
 
-Result<std::uint64_t> Engine::last_sequence() const { return engine::read_sequence(*impl_->store->snapshot()); }
+Result<std::uint64_t> Engine::last_sequence() const {
+  return engine::read_sequence(*impl_->store->snapshot());
+}
 
 Result<std::optional<std::string>> Engine::app_get(std::string_view key) const {
   return impl_->store->get(store::Family::app, key);
 }
 
-Result<std::vector<AppEntry>> Engine::app_list(std::string_view from, std::string_view to, std::size_t limit) const {
+Result<std::vector<AppEntry>> Engine::app_list(std::string_view from, std::string_view to,
+                                               std::size_t limit) const {
   const std::unique_ptr<store::Reader> view = impl_->store->snapshot();
   const std::unique_ptr<store::Cursor> cursor = view->scan(store::Family::app, from, to);
   std::vector<AppEntry> out;

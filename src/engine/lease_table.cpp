@@ -54,7 +54,8 @@ void LeaseTable::set_deadline(HeldLease& held, Monotonic deadline) {
   by_deadline_.emplace(deadline_key(held), &held);
 }
 
-std::vector<std::string> LeaseTable::expired(Monotonic now, std::size_t limit, std::string_view queue_prefix) const {
+std::vector<std::string> LeaseTable::expired(Monotonic now, std::size_t limit,
+                                             std::string_view queue_prefix) const {
   std::vector<std::string> out;
   for (const auto& [deadline, held] : by_deadline_) {
     if (deadline.first > now || out.size() == limit) break;

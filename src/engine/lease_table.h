@@ -21,7 +21,7 @@
 namespace duelease::engine {
 
 struct HeldLease {
-  std::string key;             // order_key: queue and id.
+  std::string key;  // order_key: queue and id.
   model::Lease lease;
   bool payload_on_disk = false;  // lease.record.payload was left out.
   Monotonic deadline{};
@@ -40,7 +40,8 @@ class LeaseTable {
   void set_deadline(HeldLease& held, Monotonic deadline);
 
   // Keys of leases whose deadline has come, earliest first, at most `limit`; of one queue if given.
-  std::vector<std::string> expired(Monotonic now, std::size_t limit, std::string_view queue_prefix = {}) const;
+  std::vector<std::string> expired(Monotonic now, std::size_t limit,
+                                   std::string_view queue_prefix = {}) const;
   std::optional<Monotonic> first_deadline() const;
   // The queue of each lease, in no particular order.
   std::vector<std::string_view> queues() const;
@@ -53,7 +54,8 @@ class LeaseTable {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
-  using DeadlineKey = std::pair<Monotonic, Token>;  // The token makes it unique, and the order the same every time.
+  using DeadlineKey =
+      std::pair<Monotonic, Token>;  // The token makes it unique, and the order the same every time.
 
   static DeadlineKey deadline_key(const HeldLease& held) { return {held.deadline, held.lease.record.token}; }
   static std::string request_key(std::string_view worker, std::string_view request);

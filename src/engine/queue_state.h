@@ -17,7 +17,7 @@ struct QueueState {
   std::string name;
   store::SettingsRow row;
   Counts counts;
-  bool counts_changed = false;  // In the open group.
+  bool counts_changed = false;              // In the open group.
   std::map<std::uint8_t, QueueHead> heads;  // Of each priority in use.
   // Damage: the store counted so many more PROCESSING orders than it had leases when it was opened. They
   // are looked for from `scrub_from` on.

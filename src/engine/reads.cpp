@@ -43,8 +43,8 @@ Unexpected unreadable(std::string_view queue, std::string_view id, const std::st
 }
 
 // An order that is alive: under a lease, or where its row says that its queue entry is.
-Result<std::optional<Order>> read_live(const store::Reader& reader, std::string_view queue, std::string_view id,
-                                       const store::Place& place) {
+Result<std::optional<Order>> read_live(const store::Reader& reader, std::string_view queue,
+                                       std::string_view id, const store::Place& place) {
   const Result<std::optional<std::string>> leased = reader.get(Family::leases, store::order_key(queue, id));
   if (!leased) return Unexpected{leased.error()};
   if (*leased) {
@@ -55,7 +55,8 @@ Result<std::optional<Order>> read_live(const store::Reader& reader, std::string_
     order.lease_expires_at = expires_at;
     return std::optional<Order>{std::move(order)};
   }
-  const Result<std::optional<std::string>> queued = reader.get(Family::queue, store::queue_key(queue, place, id));
+  const Result<std::optional<std::string>> queued =
+      reader.get(Family::queue, store::queue_key(queue, place, id));
   if (!queued) return Unexpected{queued.error()};
   if (!*queued) return unreadable(queue, id, "its record was lost: the store was damaged");
   Result<model::Record> record = store::decode_waiting(**queued);
@@ -116,7 +117,8 @@ std::string spoken(Duration duration) {
 std::string why_waiting(const Order& order, const QueueSettings& settings, Time now) {
   if (order.due > now) {
     std::string out = "due in " + spoken(order.due - now);
-    if (order.failures > 0) out += ", after " + std::to_string(order.failures) + " failures, the last: " + order.error;
+    if (order.failures > 0)
+      out += ", after " + std::to_string(order.failures) + " failures, the last: " + order.error;
     return out;
   }
   if (settings.paused) return "queue " + order.queue + " is paused";
@@ -125,7 +127,8 @@ std::string why_waiting(const Order& order, const QueueSettings& settings, Time 
 
 }  // namespace
 
-Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue, std::string_view id) {
+Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue,
+                                        std::string_view id) {
   const Result<std::optional<std::string>> bytes = reader.get(Family::orders, store::order_key(queue, id));
   if (!bytes) return Unexpected{bytes.error()};
   if (!*bytes) return std::optional<Order>{};
@@ -172,15 +175,14 @@ namespace {
 
 std::string why(const Order& o, const QueueSettings& settings, Time now) {
   switch (o.state) {
-    case State::wait:
-      return why_waiting(o, settings, now);
+    case State::wait: return why_waiting(o, settings, now);
     case State::processing: {
       const std::string who = "leased by " + o.worker + ", attempt " + std::to_string(o.attempt);
       if (*o.lease_expires_at > now) return who + ", for another " + spoken(*o.lease_expires_at - now);
-      return who + "; the lease ran out " + spoken(now - *o.lease_expires_at) + " ago and is about to be reaped";
+      return who + "; the lease ran out " + spoken(now - *o.lease_expires_at) +
+             " ago and is about to be reaped";
     }
-    case State::success:
-      return "done " + spoken(now - o.updated_at) + " ago";
+    case State::success: return "done " + spoken(now - o.updated_at) + " ago";
     case State::failed:
       return "failed " + spoken(now - o.updated_at) + " ago after " + std::to_string(o.attempt) +
              " attempts: " + o.error;
@@ -192,7 +194,8 @@ std::string why(const Order& o, const QueueSettings& settings, Time now) {
 
 }  // namespace
 
-Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id, Time now) {
+Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id,
+                             Time now) {
   const Result<std::optional<Order>> order = read_order(reader, queue, id);
   if (!order) return Unexpected{order.error()};
   if (!*order) return std::string("no such order");
@@ -209,7 +212,8 @@ Result<std::string> read_why(const store::Reader& reader, std::string_view queue
 Result<std::vector<std::string>> read_queues(const store::Reader& reader) {
   std::vector<std::string> names;
   for (const std::string_view prefix : {store::counts_prefix, store::settings_prefix}) {
-    const std::unique_ptr<store::Cursor> cursor = reader.scan(Family::meta, prefix, store::prefix_end(prefix));
+    const std::unique_ptr<store::Cursor> cursor =
+        reader.scan(Family::meta, prefix, store::prefix_end(prefix));
     for (; cursor->valid(); cursor->next()) names.emplace_back(cursor->key().substr(prefix.size()));
     if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
   }

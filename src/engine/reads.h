@@ -15,9 +15,11 @@
 
 namespace duelease::engine {
 
-Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue, std::string_view id);
+Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue,
+                                        std::string_view id);
 Result<Page> read_list(const store::Reader& reader, const ListRequest& request);
-Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id, Time now);
+Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id,
+                             Time now);
 Result<std::vector<std::string>> read_queues(const store::Reader& reader);
 Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Time now);
 Result<QueueSettings> read_settings(const store::Reader& reader, std::string_view queue);

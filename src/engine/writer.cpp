@@ -18,7 +18,9 @@ constexpr std::size_t groups_ahead_max = 4;
 
 constexpr std::size_t group_bytes_max = 16 * 1024 * 1024;
 
-Replies all(std::size_t count, const Error& error) { return Replies(count, Result<Reply>(Unexpected{error})); }
+Replies all(std::size_t count, const Error& error) {
+  return Replies(count, Result<Reply>(Unexpected{error}));
+}
 
 }  // namespace
 
@@ -131,7 +133,8 @@ std::optional<Error> Writer::failure() const {
 }
 
 void Writer::fail_with(const Error& error) {
-  const std::string message = "the store has failed and takes no more changes until it is opened again: " + error.message;
+  const std::string message =
+      "the store has failed and takes no more changes until it is opened again: " + error.message;
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -194,7 +197,9 @@ std::vector<Writer::Item> Writer::take_items() {
   }
   inbox_commands_ -= commands;
   // The claim that a cancel names may still be in the inbox, behind a full group: then the cancel waits too.
-  const auto applied = [this](std::uint64_t ticket) { return inbox_.empty() || ticket < inbox_.front().ticket; };
+  const auto applied = [this](std::uint64_t ticket) {
+    return inbox_.empty() || ticket < inbox_.front().ticket;
+  };
   const auto later = std::partition(to_cancel_.begin(), to_cancel_.end(), applied);
   cancelled_.assign(to_cancel_.begin(), later);
   to_cancel_.erase(to_cancel_.begin(), later);
@@ -307,8 +312,9 @@ void Writer::watch_clock(Now now) {
   if (clock_offset_) {
     const Duration step = offset - *clock_offset_;
     if (std::abs(step.count()) >= limits::clock_step_ms_min && options_.log) {
-      options_.log(LogLevel::warning, "the wall clock was set " + std::string(step.count() > 0 ? "forward" : "back") +
-                                          " by " + std::to_string(std::abs(step.count())) + " ms");
+      options_.log(LogLevel::warning, "the wall clock was set " +
+                                          std::string(step.count() > 0 ? "forward" : "back") + " by " +
+                                          std::to_string(std::abs(step.count())) + " ms");
     }
   }
   clock_offset_ = offset;

@@ -118,7 +118,7 @@ class Writer {
   std::uint64_t last_ticket_ = 0;
   bool drain_posted_ = false;
   bool drain_parked_ = false;  // Too far ahead; the sync thread posts it.
-  std::size_t handlers_ = 0;  // Posted or waiting at the executor; close() outlives them.
+  std::size_t handlers_ = 0;   // Posted or waiting at the executor; close() outlives them.
   bool closing_ = false;
   std::deque<Group> pending_;  // Written, not yet synced.
   std::size_t syncing_ = 0;    // Groups that the sync under way covers, no longer in pending_.

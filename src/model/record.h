@@ -38,10 +38,10 @@ struct Record {
 
 // A record under a lease.
 struct Lease {
-  Record record;         // Its token and worker are those of the lease.
-  Time expires_at{};     // Wall time, as it stood when the lease was given or extended.
-  Duration length{};     // The full length; an open gives no more than this.
-  std::string request;   // ClaimRequest::request.
+  Record record;        // Its token and worker are those of the lease.
+  Time expires_at{};    // Wall time, as it stood when the lease was given or extended.
+  Duration length{};    // The full length; an open gives no more than this.
+  std::string request;  // ClaimRequest::request.
   std::string unknown;
 
   bool operator==(const Lease&) const = default;

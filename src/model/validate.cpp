@@ -49,7 +49,8 @@ Result<> validate_app_writes(const std::vector<AppWrite>& writes) {
   }
   std::size_t bytes = 0;
   for (const AppWrite& write : writes) {
-    if (Result<> r = size_in_range("application key", write.key.size(), 1, limits::app_key_bytes_max); !r) return r;
+    if (Result<> r = size_in_range("application key", write.key.size(), 1, limits::app_key_bytes_max); !r)
+      return r;
     bytes += write.key.size() + (write.value ? write.value->size() : 0);
   }
   if (bytes > limits::app_write_bytes_max) {
@@ -60,8 +61,8 @@ Result<> validate_app_writes(const std::vector<AppWrite>& writes) {
 }
 
 bool queue_character(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == ':' || c == '-';
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+         c == ':' || c == '-';
 }
 
 }  // namespace
@@ -102,10 +103,12 @@ Result<> validate(const ClaimRequest& request) {
   for (const std::string& queue : request.queues) {
     if (Result<> r = validate_queue_name(queue); !r) return r;
   }
-  if (Result<> r = size_in_range("worker name", request.worker.size(), 1, limits::worker_bytes_max); !r) return r;
+  if (Result<> r = size_in_range("worker name", request.worker.size(), 1, limits::worker_bytes_max); !r)
+    return r;
   if (Result<> r = in_range("count", request.count, 1, limits::claim_count_max); !r) return r;
   if (Result<> r = in_range("wait (ms)", request.wait.count(), 0, limits::wait_ms_max); !r) return r;
-  if (Result<> r = size_in_range("request id", request.request.size(), 0, limits::request_bytes_max); !r) return r;
+  if (Result<> r = size_in_range("request id", request.request.size(), 0, limits::request_bytes_max); !r)
+    return r;
   return request.lease ? validate_lease(*request.lease) : Result<>{};
 }
 
@@ -174,20 +177,24 @@ Result<> validate(const QueueSetRequest& request) {
     if (Result<> r = in_range("tries", *request.tries, 0, limits::tries_max); !r) return r;
   }
   if (request.backoff_base) {
-    if (Result<> r = in_range("backoff base (ms)", request.backoff_base->count(), 0, limits::backoff_ms_max); !r) {
+    if (Result<> r = in_range("backoff base (ms)", request.backoff_base->count(), 0, limits::backoff_ms_max);
+        !r) {
       return r;
     }
   }
   if (request.backoff_cap) {
-    if (Result<> r = in_range("backoff cap (ms)", request.backoff_cap->count(), 0, limits::backoff_ms_max); !r) {
+    if (Result<> r = in_range("backoff cap (ms)", request.backoff_cap->count(), 0, limits::backoff_ms_max);
+        !r) {
       return r;
     }
   }
   if (request.backoff_jitter_percent) {
-    if (Result<> r = in_range("backoff jitter (percent)", *request.backoff_jitter_percent, 0, 100); !r) return r;
+    if (Result<> r = in_range("backoff jitter (percent)", *request.backoff_jitter_percent, 0, 100); !r)
+      return r;
   }
   if (request.payload_bytes_max) {
-    if (Result<> r = in_range("payload limit (bytes)", *request.payload_bytes_max, 0, limits::payload_bytes_ceiling);
+    if (Result<> r =
+            in_range("payload limit (bytes)", *request.payload_bytes_max, 0, limits::payload_bytes_ceiling);
         !r) {
       return r;
     }

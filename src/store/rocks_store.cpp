@@ -361,12 +361,18 @@ Result<> take_lock(Lock& lock, const std::filesystem::path& path) {
   return to_error(status, "locking store " + path.string());
 }
 
-// What a folder may hold that RocksDB was killed in while it made a new store there.
+// RocksDB makes a new store in this order: a first MANIFEST, CURRENT that names it, and only then logs and
+// tables. So without CURRENT there may be the leavings of an open that was interrupted, which held nothing...
 bool left_by_an_interrupted_open(const std::string& name) {
-  for (const char* start : {"LOCK", "LOG", "MANIFEST", "IDENTITY", "OPTIONS"}) {
+  for (const char* start : {"LOCK", "LOG", "IDENTITY", "OPTIONS"}) {
     if (name.starts_with(start)) return true;
   }
-  return name.ends_with(".dbtmp") || name.ends_with(".log");
+  return name == "MANIFEST-000001" || name.ends_with(".dbtmp");
+}
+
+// ... or a store that has lost its CURRENT. A new store made there would delete all that is left of it.
+bool part_of_a_store(const std::string& name) {
+  return name.starts_with("MANIFEST-") || name.ends_with(".log") || name.ends_with(".sst");
 }
 
 // Whether there is a store to open; an error when the folder is something else.
@@ -377,15 +383,23 @@ Result<bool> find_store(const std::filesystem::path& path, bool create_if_missin
                 path.string() + " is a backup; make a store of it with restore, so that tokens go on rising");
   }
   if (std::filesystem::exists(path / "CURRENT", ec)) return true;
-  if (!create_if_missing) return fail(Code::not_found, "no store at " + path.string());
-  if (!std::filesystem::exists(path, ec)) return false;
-  for (std::filesystem::directory_iterator entry(path, ec), end; !ec && entry != end; entry.increment(ec)) {
-    const std::string name = entry->path().filename().string();
-    if (!left_by_an_interrupted_open(name)) {
-      return fail(Code::invalid, path.string() + " is not a store, and not empty: it holds " + name);
+  std::string foreign;
+  if (std::filesystem::exists(path, ec)) {
+    for (std::filesystem::directory_iterator entry(path, ec), end; !ec && entry != end; entry.increment(ec)) {
+      const std::string name = entry->path().filename().string();
+      if (left_by_an_interrupted_open(name)) continue;
+      if (part_of_a_store(name)) {
+        return fail(Code::corrupt,
+                    "store " + path.string() + " has lost its file CURRENT, but still holds " + name);
+      }
+      foreign = name;
     }
+    if (ec) return fail(Code::storage, "reading folder " + path.string() + ": " + ec.message());
   }
-  if (ec) return fail(Code::storage, "reading folder " + path.string() + ": " + ec.message());
+  if (!create_if_missing) return fail(Code::not_found, "no store at " + path.string());
+  if (!foreign.empty()) {
+    return fail(Code::invalid, path.string() + " is not a store, and not empty: it holds " + foreign);
+  }
   return false;
 }
 

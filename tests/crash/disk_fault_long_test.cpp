@@ -7,14 +7,14 @@ using namespace duelease::test;
 using Kind = FaultyFileSystem::Fault::Kind;
 
 TEST_CASE("a disk that fails at any operation, in any way, loses nothing that was acknowledged", "[long]") {
-  const FaultyFileSystem::Fault fault =
-      GENERATE(values<FaultyFileSystem::Fault>({{.kind = Kind::once},
-                                                {.kind = Kind::once, .short_write = true},
-                                                {.kind = Kind::once, .short_write = true, .disk_full = true},
-                                                {.kind = Kind::from_then_on},
-                                                {.kind = Kind::from_then_on, .short_write = true},
-                                                {.kind = Kind::from_then_on, .short_write = true, .disk_full = true},
-                                                {.kind = Kind::power_cut}}));
+  const FaultyFileSystem::Fault fault = GENERATE(
+      values<FaultyFileSystem::Fault>({{.kind = Kind::once},
+                                       {.kind = Kind::once, .short_write = true},
+                                       {.kind = Kind::once, .short_write = true, .disk_full = true},
+                                       {.kind = Kind::from_then_on},
+                                       {.kind = Kind::from_then_on, .short_write = true},
+                                       {.kind = Kind::from_then_on, .short_write = true, .disk_full = true},
+                                       {.kind = Kind::power_cut}}));
   const Script script = make_script(2);
   DiskFaults faults(script);
   // Background work makes some runs longer than others.

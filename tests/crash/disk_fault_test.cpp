@@ -13,7 +13,9 @@ TEST_CASE("a disk that fails at any one operation loses nothing that was acknowl
   REQUIRE(end > 100);
   // The kinds take turns; 11 has no factor in common with their numbers.
   for (std::uint64_t n = 1; n <= end; n += 11) {
-    faults.check({.at = n, .kind = n % 2 == 0 ? Kind::once : Kind::from_then_on, .short_write = n % 3 == 0,
+    faults.check({.at = n,
+                  .kind = n % 2 == 0 ? Kind::once : Kind::from_then_on,
+                  .short_write = n % 3 == 0,
                   .disk_full = n % 5 == 0},
                  n % 4 < 2, n % 10 == 0);
   }

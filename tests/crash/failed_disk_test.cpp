@@ -52,21 +52,60 @@ std::vector<std::pair<const char*, std::function<Result<>(Engine&)>>> every_chan
   const Token token = held.token;
   return {
       {"schedule", [=](Engine& e) { return outcome(e.schedule(order_of("late"))); }},
-      {"schedule many", [=](Engine& e) { return outcome(e.schedule(std::vector{order_of("late"), order_of("later")})[1]); }},
+      {"schedule many",
+       [=](Engine& e) {
+         return outcome(e.schedule(std::vector{order_of("late"), order_of("later")})[1]);
+       }},
       {"schedule a duplicate", [=](Engine& e) { return outcome(e.schedule(order_of(id))); }},
-      {"reschedule", [=](Engine& e) { return outcome(e.reschedule({"q", "0", Time{5s}})); }},
-      {"cancel", [=](Engine& e) { return outcome(e.cancel({"q", "0", false})); }},
-      {"retry", [=](Engine& e) { return outcome(e.retry({"q", "0", {}})); }},
-      {"claim", [=](Engine& e) { return outcome(e.claim({.queues = {"q"}, .worker = "w", .lease = {}, .request = ""})); }},
+      {"reschedule",
+       [=](Engine& e) {
+         return outcome(e.reschedule({"q", "0", Time{5s}}));
+       }},
+      {"cancel",
+       [=](Engine& e) {
+         return outcome(e.cancel({"q", "0", false}));
+       }},
+      {"retry",
+       [=](Engine& e) {
+         return outcome(e.retry({"q", "0", {}}));
+       }},
+      {"claim",
+       [=](Engine& e) {
+         return outcome(e.claim({.queues = {"q"}, .worker = "w", .lease = {}, .request = ""}));
+       }},
       {"claim that would wait",
-       [=](Engine& e) { return outcome(e.claim({.queues = {"none"}, .worker = "w", .lease = {}, .wait = Duration{24h}, .request = ""})); }},
-      {"pop", [=](Engine& e) { return outcome(e.pop({"q", 1})); }},
-      {"complete", [=](Engine& e) { return outcome(e.complete({"q", id, token, {}, {}})); }},
-      {"complete, stale", [=](Engine& e) { return outcome(e.complete({"q", id, Token{1}, {}, {}})); }},
-      {"fail", [=](Engine& e) { return outcome(e.fail({"q", id, token, "error", {}, false})); }},
-      {"release", [=](Engine& e) { return outcome(e.release({"q", id, token, {}})); }},
-      {"extend", [=](Engine& e) { return outcome(e.extend({"q", id, token, Duration{1h}})); }},
-      {"reap", [=](Engine& e) { return outcome(e.reap({"q", 10})); }},
+       [=](Engine& e) {
+         return outcome(
+             e.claim({.queues = {"none"}, .worker = "w", .lease = {}, .wait = Duration{24h}, .request = ""}));
+       }},
+      {"pop",
+       [=](Engine& e) {
+         return outcome(e.pop({"q", 1}));
+       }},
+      {"complete",
+       [=](Engine& e) {
+         return outcome(e.complete({"q", id, token, {}, {}}));
+       }},
+      {"complete, stale",
+       [=](Engine& e) {
+         return outcome(e.complete({"q", id, Token{1}, {}, {}}));
+       }},
+      {"fail",
+       [=](Engine& e) {
+         return outcome(e.fail({"q", id, token, "error", {}, false}));
+       }},
+      {"release",
+       [=](Engine& e) {
+         return outcome(e.release({"q", id, token, {}}));
+       }},
+      {"extend",
+       [=](Engine& e) {
+         return outcome(e.extend({"q", id, token, Duration{1h}}));
+       }},
+      {"reap",
+       [=](Engine& e) {
+         return outcome(e.reap({"q", 10}));
+       }},
       {"pause", [=](Engine& e) { return outcome(e.pause("q")); }},
   };
 }
@@ -85,9 +124,11 @@ class FailingEngine {
     store::RocksOptions options = small_rocks_options();
     options.memtable_bytes = 1024 * 1024;
     options.file_system = disk_;
-    engine_ = well(engine::open_engine(well(store::open_rocks_store(path(), options)), quiet_options(durability)));
+    engine_ =
+        well(engine::open_engine(well(store::open_rocks_store(path(), options)), quiet_options(durability)));
     schedule("held");
-    held_ = well(engine_->claim({.queues = {"q"}, .worker = "w", .lease = Duration{1h}, .request = ""})).at(0);
+    held_ =
+        well(engine_->claim({.queues = {"q"}, .worker = "w", .lease = Duration{1h}, .request = ""})).at(0);
   }
 
   void fail_after(std::uint64_t operations, Fault fault) {
@@ -164,7 +205,8 @@ TEST_CASE("a failed write or sync is final until the store is opened again, and 
   const bool power_lost = kind == Fault::Kind::power_cut || operations % 2 == 0;
   INFO("operation " << operations << ", kind " << static_cast<int>(kind) << ", power lost " << power_lost);
   FailingEngine engine(Durability::sync);
-  engine.fail_after(operations, {.kind = kind, .short_write = operations % 4 == 3, .disk_full = operations == 25});
+  engine.fail_after(operations,
+                    {.kind = kind, .short_write = operations % 4 == 3, .disk_full = operations == 25});
   engine.check_changes_refused();
   engine.check_reads();
   engine.restart(power_lost);

@@ -58,8 +58,8 @@ enum class Step : char {
 };
 
 void say(Step step, const std::string& id, Token token) {
-  const std::string line =
-      std::string(1, static_cast<char>(step)) + " " + id + " " + std::to_string(static_cast<std::uint64_t>(token)) + "\n";
+  const std::string line = std::string(1, static_cast<char>(step)) + " " + id + " " +
+                           std::to_string(static_cast<std::uint64_t>(token)) + "\n";
   if (::write(pipe_fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) ::_exit(2);
 }
 
@@ -71,7 +71,8 @@ T must(Result<T> result) {
 
 class Worker {
  public:
-  Worker(Engine& engine, std::string name) : engine_(engine), name_(std::move(name)), random_(std::random_device{}()) {}
+  Worker(Engine& engine, std::string name)
+      : engine_(engine), name_(std::move(name)), random_(std::random_device{}()) {}
 
   [[noreturn]] void run() {
     for (std::uint64_t i = 0;; ++i) {
@@ -94,11 +95,13 @@ class Worker {
 
   void cancel(std::string id) {
     // Another thread may have claimed it by now.
-    if (must(engine_.cancel({"q", id, false})).outcome == Outcome::aborted) say(Step::cancelled, id, Token{0});
+    if (must(engine_.cancel({"q", id, false})).outcome == Outcome::aborted)
+      say(Step::cancelled, id, Token{0});
   }
 
   void work() {
-    const std::vector<Claimed> orders = must(engine_.claim({.queues = {"q"}, .worker = name_, .count = 3, .lease = {}, .request = ""}));
+    const std::vector<Claimed> orders =
+        must(engine_.claim({.queues = {"q"}, .worker = name_, .count = 3, .lease = {}, .request = ""}));
     for (const Claimed& order : orders) say(Step::claimed, order.id, order.token);
     for (const Claimed& order : orders) report(order);
   }
@@ -184,7 +187,8 @@ class Killer {
   }
 
   pid_t start(int round, const int (&ends)[2]) {
-    const std::string settings = std::to_string(static_cast<int>(durability_)) + " " + std::to_string(round) + " " + path();
+    const std::string settings =
+        std::to_string(static_cast<int>(durability_)) + " " + std::to_string(round) + " " + path();
     REQUIRE(::setenv("DUELEASE_KILL_TEST", settings.c_str(), 1) == 0);
     REQUIRE(::fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
     REQUIRE(::fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0);
@@ -236,12 +240,14 @@ class Killer {
               << static_cast<std::uint64_t>(known.token));
       if (!order || !effect) FAIL("it cannot be read");
       if (!*order) FAIL("it is gone");
-      INFO("found " << state_name((*order)->state) << " under token " << static_cast<std::uint64_t>((*order)->token));
+      INFO("found " << state_name((*order)->state) << " under token "
+                    << static_cast<std::uint64_t>((*order)->token));
       if (!fits(known, **order)) FAIL("the state is none that it can be in");
       // The app's row changed with the order, or not at all.
       const std::string token = std::to_string(static_cast<std::uint64_t>((*order)->token));
       const bool done = (*order)->state == State::success;
-      if (*effect != (done ? std::optional(token) : std::nullopt)) FAIL("the effect is " << effect->value_or("not there"));
+      if (*effect != (done ? std::optional(token) : std::nullopt))
+        FAIL("the effect is " << effect->value_or("not there"));
     }
   }
 

@@ -103,6 +103,12 @@ inline Recording record(const Script& script, Syncs syncs) {
   store.reset();
   out.trace = disk->trace();
   REQUIRE(out.trace.size() == disk->operations());
+  // The recording is what happened.
+  SimulatedDisk simulated;
+  for (const DiskOperation& operation : out.trace) simulated.apply(operation);
+  Image real = read_folder(folder / "store");
+  real.erase("LOCK");  // Not made by an operation that counts.
+  REQUIRE(simulated.image_after({.tail = PowerCut::Tail::whole}) == real);
   return out;
 }
 

@@ -18,7 +18,8 @@ TEST_CASE("the power goes after any operation, and anything unsynced is left", "
   const Script script = make_script(5);
   const Recording recording = record(script, syncs);
   PowerCuts cuts(script, recording);
-  cuts.check({.tail = tail, .names = names}, [](std::uint64_t) { return true; }, 10);
+  cuts.check(
+      {.tail = tail, .names = names}, [](std::uint64_t) { return true; }, 10);
 }
 
 TEST_CASE("the power goes again at any operation of the recovery", "[long]") {
@@ -37,7 +38,8 @@ TEST_CASE("no group is found without the one before it, whatever the disk began 
   PowerCuts cuts(script, recording);
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Tail tail = seed % 2 == 0 ? Tail::mixed : Tail::scrambled;
-    cuts.check({.tail = tail, .names = Names::kept, .seed = seed * 1'000'000},
-               [&](std::uint64_t n) { return n > recording.opened; }, 1000);
+    cuts.check(
+        {.tail = tail, .names = Names::kept, .seed = seed * 1'000'000},
+        [&](std::uint64_t n) { return n > recording.opened; }, 1000);
   }
 }

@@ -49,7 +49,8 @@ TEST_CASE("kill_at_every_step: the power goes after any operation, and nothing u
   cuts.check({.tail = Tail::lost, .names = Names::undone}, always, 25);
 }
 
-TEST_CASE("kill_at_every_step: the power goes while groups overlap, and any part of what is unsynced is left") {
+TEST_CASE(
+    "kill_at_every_step: the power goes while groups overlap, and any part of what is unsynced is left") {
   const Syncs syncs = GENERATE(Syncs::overlapped, Syncs::every_second);
   const Recording recording = record(long_script(), syncs);
   PowerCuts cuts(long_script(), recording);
@@ -66,8 +67,9 @@ TEST_CASE("no group is found without the one before it when a log file was just 
     const DiskOperation& operation = recording.trace[n];
     if (operation.kind != Kind::create || !operation.name.ends_with(".log")) continue;
     for (const std::uint64_t seed : {1, 2, 3}) {
-      cuts.check({.tail = Tail::mixed, .names = Names::kept, .seed = seed},
-                 [n](std::uint64_t cut) { return cut == n + 3 || cut == n + 5; }, 1000);
+      cuts.check(
+          {.tail = Tail::mixed, .names = Names::kept, .seed = seed},
+          [n](std::uint64_t cut) { return cut == n + 3 || cut == n + 5; }, 1000);
     }
   }
 }

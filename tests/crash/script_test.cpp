@@ -8,9 +8,10 @@ using namespace duelease::test;
 
 TEST_CASE("the crash script meets every outcome and breaks no invariant") {
   const Script script = make_script(2);
-  const std::set<Outcome> all = {Outcome::scheduled, Outcome::rescheduled, Outcome::duplicate, Outcome::completed,
-                                 Outcome::already,   Outcome::stale,       Outcome::requeued,  Outcome::failed,
-                                 Outcome::aborted,   Outcome::extended,    Outcome::refused,   Outcome::not_found};
+  const std::set<Outcome> all = {Outcome::scheduled, Outcome::rescheduled, Outcome::duplicate,
+                                 Outcome::completed, Outcome::already,     Outcome::stale,
+                                 Outcome::requeued,  Outcome::failed,      Outcome::aborted,
+                                 Outcome::extended,  Outcome::refused,     Outcome::not_found};
   CHECK(script.outcomes == all);
   REQUIRE(script.states.size() == script.groups.size() + 1);
   for (std::size_t k = 0; k < script.states.size(); ++k) {

@@ -110,6 +110,15 @@ Row decode_order(const std::string& value) {
 
 void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
   for (const auto& [name, queue] : oracle.queues()) {
+    const auto settings = store.table(Family::meta).find(store::settings_key(name));
+    const store::SettingsRow row =
+        settings == store.table(Family::meta).end()
+            ? store::SettingsRow{}
+            : good(store::decode_settings(settings->second), "settings of queue", name);
+    require(row.settings == queue.settings && row.unknown == queue.unknown, [&] {
+      return "queue " + name + " has " + describe(row.settings) + " " + shown(row.unknown) + "\n  not    " +
+             describe(queue.settings) + " " + shown(queue.unknown);
+    });
     const auto counts = store.table(Family::meta).find(store::counts_key(name));
     const Counts stored = counts == store.table(Family::meta).end()
                               ? Counts{}

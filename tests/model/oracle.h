@@ -36,6 +36,7 @@ model::Lease lease_of(const OracleOrder& order);
 
 struct OracleQueue {
   QueueSettings settings;
+  std::string unknown;  // Of store::SettingsRow.
   std::map<std::string, OracleOrder> orders;
   std::map<std::string, std::string> owners;  // Dedup key to the id of the order that blocks it.
   std::map<std::pair<std::string, std::uint64_t>, model::Record> history;  // By id and sequence.
@@ -62,9 +63,12 @@ class Oracle {
   // The core was dropped and opened again: claims no longer wait, each lease gets what the design says.
   void reopen(Now now);
 
-  // The store was made with this sequence; an order in it has fields that the engine does not know.
+  // The store was made with this sequence; a row in it has fields that the engine does not know.
   void start_at(std::uint64_t sequence) { sequence_ = sequence; }
   void set_unknown(const Name& name, const std::string& unknown);
+  void set_unknown(const std::string& queue, const std::string& unknown) {
+    queues_.at(queue).unknown = unknown;
+  }
 
   // When tick() must have something to do: the core's next_wake() may not be later.
   std::optional<Monotonic> next_event(Now now) const;

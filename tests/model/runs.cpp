@@ -80,7 +80,8 @@ void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const
 }
 
 void require_seen(const Seen& seen, const std::vector<std::string>& marks) {
-  const bool is_whole = default_steps >= 1'000'000 && !number_from("DUELEASE_SEED") && !number_from("DUELEASE_STEPS");
+  const bool is_whole =
+      default_steps >= 1'000'000 && !number_from("DUELEASE_SEED") && !number_from("DUELEASE_STEPS");
   if (!is_whole) return;
   std::string missing;
   for (const std::string& what : seen.missing(marks)) missing += what + "\n";

@@ -54,8 +54,8 @@ World::World(std::uint64_t seed, Mode mode)
 }
 
 void World::run(std::uint64_t steps) {
-  for (std::uint64_t i = 0; profile_.wide && i < Profile::many; ++i)
-    apply(commands_.draw_one_of_many(i, now_));
+  const std::uint64_t many = profile_.wide ? Profile::many : 0;
+  for (std::uint64_t i = 0; i < many; ++i) apply(commands_.draw_one_of_many(i, now_));
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
@@ -138,10 +138,16 @@ Now World::odd_now() {
   return {now_.wall, now_.monotonic - Duration{random_.between(1, 1000)}};
 }
 
+void World::begin_step() {
+  sequence_before_ = Token{core_->sequence()};
+  new_tokens_.clear();
+}
+
 void World::apply(engine::Body body) {
   engine::Command command{odd_now(), random_.next(), ++last_ticket_, std::move(body)};
   Event& event = note({});
   event.body = command.body;
+  begin_step();
   const std::optional<Result<engine::Reply>> expected = oracle_.apply(command);
   const std::optional<Result<engine::Reply>> actual = core_->apply(std::move(command));
   event.reply = actual;
@@ -159,23 +165,24 @@ void World::apply(engine::Body body) {
   check_served();
 }
 
-// Tokens rise, and none is above the last sequence.
+// Tokens rise, and none is above the last sequence. Those that are not new are answered once more, to a claim
+// that repeats another.
 void World::note_claimed(const Result<engine::Reply>& reply, bool has_waited) {
   if (mode_.takes_digests) replies_digest_.add(describe(reply));
-  if (!reply) return;
-  const auto* claimed = std::get_if<std::vector<Claimed>>(&*reply);
+  const auto* claimed = reply ? std::get_if<std::vector<Claimed>>(&*reply) : nullptr;
   if (!claimed) return;
-  if (has_waited)
+  if (has_waited) {
     seen_.note(claimed->empty() ? "a claim that waited got none" : "a claim that waited got orders");
+  }
   for (const Claimed& c : *claimed) {
+    if (mode_.takes_digests) replies_digest_.add(describe(c));
     require(c.token <= Token{core_->sequence()}, "a token is above the last sequence");
     const OracleOrder* order = oracle_.find(c.queue, c.id);
-    // A claim that repeats another answers the token of that one.
-    if (c.token <= last_token_) {
-      require(order && order->record.token == c.token, "a token did not rise");
+    require(order && order->record.token == c.token, "a token is not that of its order");
+    const bool is_new = c.token > sequence_before_ && new_tokens_.insert(c.token).second;
+    if (!is_new) {
       seen_.note(has_waited ? "one of two waiting claims was the other again" : "a claim was repeated");
     }
-    last_token_ = std::max(last_token_, c.token);
     commands_.note_token(c.token);
   }
 }
@@ -208,6 +215,7 @@ void World::check_served() {
 void World::tick() {
   if (mode_.sweeps_committed) commit();
   note("tick");
+  begin_step();
   const Now now = odd_now();
   oracle_.tick(now);
   core_->tick(now);
@@ -337,7 +345,6 @@ void World::lose_group() {
   seen_.note("a write failed");
   failing_write_ = writes_ + 1 + random_.below(40);
   oracle_ = committed_;
-  last_token_ = Token{oracle_.sequence()};
   open();
 }
 
@@ -359,17 +366,23 @@ void World::restart() {
   compare_rows(oracle_, store_);
 }
 
-// As if a newer version had written the order: what this one does not know, it must carry along.
+// As if a newer version had written the row: what this one does not know, it must carry along.
 void World::plant_unknown_field() {
   if (oracle_.queues().empty()) return;
   const std::string unknown =
       "\xc0\x3e" + std::string(1, static_cast<char>(random_.below(128)));  // Field 1000.
   const auto& [queue_name, queue] = random_.pick(oracle_.queues());
-  if (!queue.orders.empty()) {
+  store::MemoryStore::Table& meta = store_.table(store::Family::meta);
+  const auto settings = meta.find(store::settings_key(queue_name));
+  if (settings != meta.end() && random_.one_in(3)) {
+    note("queue " + shown(queue_name) + " gets an unknown field");
+    oracle_.set_unknown(queue_name, unknown);
+    settings->second = store::encode_settings({queue.settings, unknown});
+  } else if (!queue.orders.empty()) {
     const std::string id = random_.pick(queue.orders).first;
-    oracle_.set_unknown({queue_name, id}, unknown);
-    put_order(store_, queue_name, id, queue.orders.at(id));
     note("order " + shown(queue_name) + " / " + shown(id) + " gets an unknown field");
+    oracle_.set_unknown(Oracle::Name{queue_name, id}, unknown);
+    put_order(store_, queue_name, id, queue.orders.at(id));
   }
 }
 
@@ -383,8 +396,8 @@ void World::open() {
   oracle_.reopen(now_);
   if (!oracle_.leases().empty()) {
     seen_.note("an open found leases");
-    if (oracle_.leases().begin()->first.first <= now_.monotonic)
-      seen_.note("an open found leases that had run out");
+    const bool has_run_out = oracle_.leases().begin()->first.first <= now_.monotonic;
+    if (has_run_out) seen_.note("an open found leases that had run out");
   }
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;

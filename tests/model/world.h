@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,6 +62,7 @@ class World {
   void move_to(Monotonic at);
   void step_wall_clock();
 
+  void begin_step();
   void apply(engine::Body body);
   void tick();
   void cancel_claim();
@@ -71,7 +73,7 @@ class World {
   void compare_all();
   void drain();
 
-  // Whether the store took it: the core is another one if not. When a tick came before it that may have swept: the time of that.
+  // Whether the store took it; if not, the core is another one. `swept_at`: of the tick that came just before.
   bool commit(std::optional<Time> swept_at = std::nullopt);
   Result<> before_write(std::span<const store::Change> changes);
   void lose_group();
@@ -91,7 +93,8 @@ class World {
   Now now_{};
   std::uint64_t steps_ = 0;
   std::uint64_t last_ticket_ = 0;
-  Token last_token_{};
+  Token sequence_before_{};                                             // The step: tokens above are new.
+  std::set<Token> new_tokens_;                                          // Of the step.
   std::map<std::pair<std::string, State>, std::string> purge_cursors_;  // Where the next search goes on.
 
   store::MemoryStore store_;

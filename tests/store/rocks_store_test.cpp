@@ -221,6 +221,21 @@ TEST_CASE("what an interrupted making of a store has left is no hindrance") {
   open_well(folder.path());
 }
 
+TEST_CASE("a store that has lost its file CURRENT is refused, and no new one made over it") {
+  for (const bool create : {false, true}) {
+    const TemporaryFolder folder;
+    make_store(folder.path());
+    fs::remove(folder / "CURRENT");
+    const test::Image before = read_folder(folder.path());
+    RocksOptions options = small_options();
+    options.create_if_missing = create;
+    const Error error = open_badly(folder.path(), options);
+    CHECK(error.code == Code::corrupt);
+    CHECK(error.message.find("CURRENT") != std::string::npos);
+    CHECK(read_folder(folder.path()) == before);
+  }
+}
+
 TEST_CASE("a store that another process has open is locked") {
   const TemporaryFolder folder;
   make_store(folder.path());
