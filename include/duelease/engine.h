@@ -77,7 +77,8 @@ class Engine {
   // app_writes included. Errors: also too_large, not_found / not_alive (the run).
   Result<Answer> schedule(ScheduleRequest request);
   void schedule(ScheduleRequest request, Callback<Answer> done);
-  // Many at once share one wait; each is a change of its own, answered in order.
+  // Many at once share one wait; each is a change of its own, answered in order. At most
+  // Options::commands_waiting_max in one call, else each answers invalid.
   std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
 
   // Moves a WAIT order to another due time. Answers rescheduled, not_found, or refused with the state.
@@ -102,6 +103,8 @@ class Engine {
   // A claim that still waits is answered empty at once; one that was answered already is left alone.
   void cancel_claim(ClaimTicket ticket);
 
+  // Claim and complete in one step: the orders are SUCCESS when they are answered, so a caller that dies
+  // loses them (at most once). Empty when none is due.
   Result<std::vector<Claimed>> pop(PopRequest request);
   void pop(PopRequest request, Callback<std::vector<Claimed>> done);
 
@@ -140,7 +143,8 @@ class Engine {
 
   // ---- Reads ----
   // They run on the calling thread on one consistent view of the store, hold up no change, and see every
-  // change that was acknowledged before the call. They go on after Code::storage.
+  // change that was acknowledged before the call; they may also see one that is not durable yet. They go on
+  // after Code::storage.
 
   Result<std::optional<Order>> order(std::string_view queue, std::string_view id) const;
   Result<Page> list(const ListRequest& request) const;
@@ -151,7 +155,7 @@ class Engine {
   Result<QueueSettings> queue_settings(std::string_view queue) const;  // The same.
   // Counts violations of each invariant; of one queue, or of all when empty. Reads the whole queue.
   Result<CheckReport> check(std::string_view queue = {}) const;
-  // Damage that was met and mended since the open: what it was, and how often.
+  // Damage that was met since the open, and mended or passed over: what it was, and how often.
   std::vector<Violation> mended() const;
   // The last sequence used: no token is above it.
   Result<std::uint64_t> last_sequence() const;

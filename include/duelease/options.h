@@ -35,7 +35,7 @@ struct Options {
   std::function<std::uint64_t()> random{};                // For jitter. Empty: seeded by the system.
   std::function<void(LogLevel, std::string_view)> log{};  // Empty: silent. Called from engine threads.
 
-  // Limits. Crossing one answers Code::overloaded; nothing is lost and nothing grows.
+  // Limits. Crossing one of the first two answers Code::overloaded; nothing is lost and nothing grows.
   std::size_t commands_waiting_max = 100'000;            // Changes submitted and not yet in a commit group.
   std::size_t claims_waiting_max = 100'000;              // Claims that wait for an order.
   std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;  // A claim answers fewer orders rather than more

@@ -66,10 +66,12 @@ struct ScheduleRequest {
   Time due{};
   std::optional<std::string> payload{};    // Absent: empty, or for an upsert: as it was.
   std::optional<std::string> key{};        // Dedup key, 1-255 bytes.
-  std::optional<std::string> run{};        // Parent run; must be alive.
+  std::optional<std::string> run{};        // Parent run. There are none yet: any answers not_found.
   std::optional<std::uint8_t> priority{};  // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
   std::optional<std::uint32_t> tries{};    // 0: unlimited. Absent: the queue's, or for an upsert: as it was.
-  bool upsert = false;  // If the id is WAIT already: move it to `due` instead of answering DUPLICATE.
+  // If the id is WAIT already: move it to `due` instead of answering DUPLICATE. Its key stays: another one is
+  // invalid.
+  bool upsert = false;
   std::vector<AppWrite> app_writes{};
 };
 
@@ -170,12 +172,12 @@ enum class Outcome : std::uint8_t {
   not_found,    // Nothing changed: no such order.
 };
 
-// "SCHEDULED", "RESCHEDULED", ...; the words of the wire where it has one.
+// "SCHEDULED", "RESCHEDULED", ...; requeued is "WAIT".
 std::string_view outcome_name(Outcome outcome);
 
 struct Answer {
   Outcome outcome = Outcome::not_found;
-  State state = State::wait;  // duplicate: of the blocker. refused: of the order. Else: the new state.
+  State state = State::wait;  // duplicate: of the blocker. refused: of the order. A change: the new state.
   std::string blocker{};      // duplicate: id of the order that blocks.
   Time at{};                  // requeued, scheduled, rescheduled: due. extended: end of the lease.
 };
@@ -280,7 +282,7 @@ struct QueueSetRequest {
 
 // One line of a check: how often an invariant is broken. The right answer is always 0.
 struct Violation {
-  std::string invariant{};  // For instance "wait_has_one_queue_entry".
+  std::string invariant{};  // For instance "waiting_order_has_one_queue_entry".
   std::uint64_t count = 0;
   std::string example{};  // The first one found, in words; empty when count is 0.
 };

@@ -1,4 +1,4 @@
-// base/limits.h: every fixed limit, in one place. Those that an embedder can set are fields of Options
+// base/limits.h: every fixed limit that a user can run into, in one place. Those that an embedder can set are fields of Options
 // or QueueSettings, whose bounds are here.
 #pragma once
 
@@ -46,7 +46,7 @@ inline constexpr std::uint64_t sequence_max = (std::uint64_t{1} << 63) - 1;
 // How far a restore jumps: at 100,000 transitions a second it covers five years since the backup.
 inline constexpr std::uint64_t restore_jump = std::uint64_t{1} << 44;
 
-// A session of the engine never sleeps longer than this, so that a step of the clock is noticed.
+// The engine never sleeps longer than this, so that a step of the clock is noticed.
 inline constexpr std::int64_t nap_ms_max = 1000;
 // Wall and monotonic clock drifting apart by this much between two looks is a step.
 inline constexpr std::int64_t clock_step_ms_min = 500;

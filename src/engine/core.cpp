@@ -122,6 +122,7 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   if (auto* ended = std::get_if<model::Record>(&*row)) {
     out.where = Located::Where::ended;
     out.record = std::move(*ended);
+    keep_above(out.record);
     return out;
   }
   out.place = std::get<store::Place>(*row);
@@ -136,6 +137,7 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   }
   out.where = Located::Where::waiting;
   out.record = std::move(*record);
+  keep_above(out.record);
   return out;
 }
 
@@ -167,6 +169,16 @@ std::uint64_t Core::next_sequence() {
   return ++sequence_;
 }
 
+// A no-op in a sound store. In a damaged one the last sequence may be too low, and tokens would come again.
+void Core::keep_above(const model::Record& record) {
+  const std::uint64_t seen = std::max(static_cast<std::uint64_t>(record.token), record.sequence);
+  if (seen <= sequence_) return;
+  ++damage_["token above the last sequence"];
+  log(LogLevel::error, "damage in the store: token " + std::to_string(seen) + " is above the last sequence");
+  sequence_ = seen;
+  sequence_changed_ = true;
+}
+
 // One order more in `to`, one less in `from`.
 void Core::moved(QueueState& queue, std::optional<State> from, std::optional<State> to) {
   if (from && queue.count(*from) > 0) --queue.count(*from);  // At 0 the store was damaged; check() tells.
@@ -181,10 +193,13 @@ void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& 
   const store::Place place{record.priority, record.due};
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
-  // Heads share their memory: the more queues, the less each may know.
-  const std::size_t limit =
-      std::clamp<std::size_t>(options_.heads_known_max / queues_.size(), 1, QueueHead::known_max);
-  queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, limit);
+  queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, head_limit(queue));
+}
+
+// Heads share their memory: the more of them there are, the less each may know.
+std::size_t Core::head_limit(const QueueState& queue) const {
+  const std::size_t heads = queues_.size() * std::max<std::size_t>(queue.heads.size(), 1);
+  return std::clamp<std::size_t>(options_.heads_known_max / heads, 1, QueueHead::known_max);
 }
 
 void Core::dequeue(QueueState& queue, std::string_view id, const store::Place& place) {

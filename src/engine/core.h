@@ -4,10 +4,11 @@
 //         Now --> tick()                   what has fallen due: waiting claims, lost leases
 //                 commit()                 the group becomes one write to the store
 //
-// The engine (engine/engine.cpp) feeds it commands from many threads, syncs, and lets replies go when the
+// The writer (engine/writer.h) feeds it commands from many threads, syncs, and lets replies go when the
 // sync is through. A test feeds it commands and times of its own, and simulates years in seconds.
 //
-// Every command does all its reads before its first change: it takes effect whole or not at all. When
+// Every transition of an order does all its reads before its first change: it takes effect whole or not
+// at all. When
 // commit() fails, memory is ahead of the store: the core is of no further use, only the store is.
 #pragma once
 
@@ -39,7 +40,7 @@ struct CoreOptions {
   Duration restart_grace{5000};
   std::size_t claims_waiting_max = 100'000;
   std::size_t claim_reply_bytes_max = 16 * 1024 * 1024;
-  std::size_t heads_known_max = 65'536;  // Orders known in the heads of all queues, about.
+  std::size_t heads_known_max = 65'536;  // Orders known in the heads of all queues together, about.
   std::function<void(LogLevel, std::string_view)> log;
 };
 
@@ -68,7 +69,8 @@ class Core {
   // When tick() has something to do next: `now` when it has now. Nothing: only after another command.
   std::optional<Monotonic> next_wake(Now now) const;
 
-  bool group_empty() const { return group_.empty(); }
+  // Whether commit() has nothing to write.
+  bool group_empty() const { return group_.empty() && counts_changed_.empty() && !sequence_changed_; }
   std::size_t group_bytes() const { return group_.bytes(); }
   Result<> commit();
 
@@ -184,6 +186,8 @@ class Core {
   Result<Located> locate(QueueState& queue, std::string_view id, Time now);
   Located give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place, Time now);
   std::uint64_t next_sequence();
+  void keep_above(const model::Record& record);
+  std::size_t head_limit(const QueueState& queue) const;
   void moved(QueueState& queue, std::optional<State> from, std::optional<State> to);
   // `place_known`: the orders row says already where the queue entry is.
   void enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known);

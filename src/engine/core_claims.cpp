@@ -176,12 +176,17 @@ Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, s
     std::optional<model::Record> record = std::move(taken->record);
     if (!is_known) {
       const Result<std::optional<std::string>> bytes = group_.get(Family::queue, key);
-      Result<model::Record> read = bytes && *bytes ? store::decode_waiting(**bytes)
-                                                   : Result<model::Record>(fail(Code::corrupt, "it is gone"));
+      if (!bytes) {  // The disk's trouble, not the order's: it stays where it is.
+        head.put_back({std::move(taken->spot), std::nullopt});
+        return Unexpected{bytes.error()};
+      }
+      Result<model::Record> read =
+          *bytes ? store::decode_waiting(**bytes) : Result<model::Record>(fail(Code::corrupt, "it is gone"));
       if (!read) {
-        note_damage("queue entry that cannot be read", queue.name, taken->spot.id);
+        note_damage("undecodable queue entry", queue.name, taken->spot.id);
         continue;
       }
+      keep_above(*read);
       record = std::move(*read);
     }
     if (!budget.spend(record->payload.size())) {
@@ -213,7 +218,7 @@ Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::s
       store::queue_key(queue.name, {priority, head.rest_from()->due}, head.rest_from()->id);
   const std::string end = store::prefix_end(std::string_view(from).substr(0, queue.name.size() + 2));
   const std::unique_ptr<store::Cursor> cursor = group_.scan(Family::queue, from, end);
-  const std::size_t wanted = std::clamp<std::size_t>(count, refill_min, QueueHead::known_max);
+  const std::size_t wanted = std::min(std::max(count, refill_min), head_limit(queue));
   QueueHead::Known found;
   std::optional<Spot> rest;
   std::vector<std::string> ghosts;
@@ -238,8 +243,7 @@ Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::s
       ghosts.emplace_back(cursor->key());
       continue;
     }
-    // No-op in a sound store: tokens of damaged records must not come again.
-    sequence_ = std::max(sequence_, static_cast<std::uint64_t>(record->token));
+    keep_above(*record);
     record->due = entry->place.due;
     record->priority = priority;
     bytes += record->payload.size();

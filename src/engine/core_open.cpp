@@ -26,7 +26,11 @@ Result<std::unique_ptr<Core>> Core::open(store::Store& store, CoreOptions option
 Result<> Core::load_meta() {
   const Result<std::optional<std::string>> row = store_.get(Family::meta, store::sequence_key);
   if (!row) return Unexpected{row.error()};
-  if (*row) {
+  if (!*row) {
+    const Result<std::optional<std::string>> format = store_.get(Family::meta, store::format_key);
+    if (!format) return Unexpected{format.error()};
+    if (*format) return fail(Code::corrupt, "the store has lost its last sequence: tokens could come again");
+  } else {
     const Result<std::uint64_t> last = store::decode_sequence(**row);
     if (!last) return Unexpected{last.error()};
     sequence_ = *last;
@@ -161,12 +165,17 @@ void Core::scrub(QueueState& queue, Now now) {
     queue.scrub_from = std::string(cursor->key()) + '\0';
     const std::optional<store::OrderName> name = store::parse_order_key(cursor->key());
     if (!name || leases_.find(cursor->key()) != nullptr) continue;
-    // locate() gives up the order if its record is gone. What cannot be read it has noted.
+    // locate() gives up the order if its record is gone, and notes what does not decode.
     if (const Result<Located> located = locate(queue, name->id, now.wall); !located) continue;
   }
   if (cursor->valid() && queue.leases_missing > 0) return;
   queue.scrub_from.reset();
   --scrubs_;
+  if (Result<> read = cursor->status();
+      !read) {  // The count keeps its difference: the next open looks again.
+    log(LogLevel::error, "looking for lost orders of queue " + queue.name + ": " + read.error().message);
+    return;
+  }
   if (queue.leases_missing == 0) return;
   queue.counts.processing -= std::min(queue.counts.processing, queue.leases_missing);  // There are no more.
   queue.leases_missing = 0;

@@ -65,6 +65,9 @@ void Core::sweep(QueueState& queue, Now now) {
     }
   }
   if (cursor->valid()) return;
+  if (Result<> read = cursor->status(); !read) {
+    log(LogLevel::error, "sweeping queue " + queue.name + ": " + read.error().message);
+  }
   queue.sweep_from.reset();
   queue.sweep_next = now.monotonic + rest(*keep, queue.sweep_rows);
 }

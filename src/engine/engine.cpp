@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -197,8 +198,13 @@ Result<std::unique_ptr<Engine>> open_engine(std::unique_ptr<store::Store> store,
   options = completed(std::move(options));
   Result<std::unique_ptr<Core>> core = Core::open(*store, core_options(options), options.clock->now());
   if (!core) return Unexpected{core.error()};
-  return std::make_unique<Engine>(std::make_unique<Engine::Impl>(std::move(options), std::move(store),
-                                                                 std::move(*core), std::move(executor)));
+  try {
+    return std::make_unique<Engine>(std::make_unique<Engine::Impl>(std::move(options), std::move(store),
+                                                                   std::move(*core), std::move(executor)));
+  } catch (
+      const std::system_error& error) {  // The one thing in there that can: a thread that does not start.
+    return fail(Code::overloaded, std::string("starting the engine's threads: ") + error.what());
+  }
 }
 
 }  // namespace engine
@@ -341,7 +347,8 @@ Result<std::uint64_t> Engine::purge(PurgeRequest request) {
   const Time ended_by = impl_->clock->now().wall - request.older;
   const std::unique_ptr<store::Reader> view = impl_->store->snapshot();
   std::uint64_t purged = 0;
-  bool from_start = cursor.empty();
+  const std::string began = cursor;
+  bool second_lap = began.empty();
   while (purged < request.limit) {
     const std::size_t batch = std::min<std::size_t>(request.limit - purged, limits::purge_pass_max);
     Result<engine::Ended> ended =
@@ -354,10 +361,10 @@ Result<std::uint64_t> Engine::purge(PurgeRequest request) {
       purged += *done;
     }
     cursor = std::move(ended->next);
-    if (!cursor.empty()) continue;
-    if (from_start) break;  // All of the queue was walked.
-    from_start = true;
+    if (second_lap && (cursor.empty() || (!began.empty() && cursor >= began))) break;  // All was walked.
+    second_lap = second_lap || cursor.empty();
   }
+  if (cursor.empty()) impl_->purge_cursors.erase({request.queue, request.state});
   return purged;
 }
 

@@ -10,7 +10,7 @@
 // Every order of the queue that stands before `rest_from` is known; the others stand at `rest_from` or
 // later, and none is there when it is absent. `rest_from` may be too early (its order was cancelled),
 // never too late. An order put in before `rest_from` becomes known; when there is no room for it, the
-// line moves forward to the left instead. A claim takes from the known ones and refills them from the
+// line moves to the left instead. A claim takes from the known ones and refills them from the
 // store, a stretch at a time, reading each order once.
 #pragma once
 

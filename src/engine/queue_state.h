@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/check.h"
 #include "duelease/clock.h"
 #include "duelease/types.h"
 #include "engine/queue_head.h"
@@ -47,7 +48,7 @@ struct QueueState {
       case State::success: return counts.success;
       case State::failed: return counts.failed;
       case State::aborted: return counts.aborted;
-      default: return counts.wait;
+      default: DUELEASE_CHECK(state == State::wait); return counts.wait;
     }
   }
 };

@@ -35,6 +35,9 @@ using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t concurrency_max = 1024;
 // How long a claim waits before it is made anew. Nothing depends on it.
 constexpr Duration claim_wait{3'600'000};
+// What befell one order; the others go on. Anything else but overloaded ends the worker.
+bool hits_one_order(const Error& error) { return error.code == Code::corrupt; }
+
 // Before the next try when the source is overloaded.
 constexpr Duration overload_pause{50};
 
@@ -431,7 +434,8 @@ void Worker::Impl::take_released(JobNumber number, const Result<Answer>& answer)
   const std::lock_guard lock(mutex_);
   --calls_;
   end_job(number, answer ? tally_of(Handled::Report::release, answer->outcome) : &WorkerTotals::lost);
-  if (!answer && answer.error().code != Code::overloaded) end_with(answer.error());
+  if (answer || answer.error().code == Code::overloaded || hits_one_order(answer.error())) return;
+  end_with(answer.error());
 }
 
 void Worker::Impl::take_extended(JobNumber number, Steady::time_point sent, const Result<Answer>& answer) {
@@ -442,7 +446,9 @@ void Worker::Impl::take_extended(JobNumber number, Steady::time_point sent, cons
   const auto found = jobs_.find(number);
   if (found == jobs_.end() || found->second.lost->load()) return;
   Job& job = found->second;
-  if (!answer) {
+  if (!answer && hits_one_order(answer.error())) {
+    lose(number, job);
+  } else if (!answer) {
     if (answer.error().code != Code::overloaded) return end_with(answer.error());
     look_again(number, job, std::min(now + overload_pause, job.deadline));
   } else if (answer->outcome == Outcome::extended) {
@@ -510,7 +516,7 @@ Tally Worker::Impl::report(const Job& job, Handled handled) {
       refused = true;
       handled = Handled::failed("the report was refused: " + error.message);
       continue;
-    } else {
+    } else if (!hits_one_order(error)) {
       const std::lock_guard lock(mutex_);
       end_with(error);
     }

@@ -41,6 +41,11 @@ Writer::~Writer() { close(); }
 
 std::uint64_t Writer::submit(std::vector<Body> bodies, Done done) {
   const std::size_t count = bodies.size();
+  if (count > options_.commands_waiting_max) {
+    done(all(count, {Code::invalid, std::to_string(count) + " commands in one call, the limit is " +
+                                        std::to_string(options_.commands_waiting_max)}));
+    return 0;
+  }
   Error refused;
   std::uint64_t ticket = 0;
   {
@@ -256,6 +261,7 @@ void Writer::finish_group(Group group) {
     take_served(group);
     spoil(group, *failed);
   }
+  if (group.finished.empty() && !group.wrote) return;
   {
     const std::lock_guard lock(mutex_);
     if (options_.durability == Durability::sync) {

@@ -13,6 +13,10 @@
 
 namespace duelease::store {
 
+std::filesystem::path without_slash(const std::filesystem::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
 Result<> sync_path(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool done = file >= 0 && ::fsync(file) == 0;
@@ -23,8 +27,9 @@ Result<> sync_path(const std::filesystem::path& path) {
 }
 
 Result<> make_folder(const std::filesystem::path& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path);
   std::error_code ec;
+  const std::filesystem::path whole = std::filesystem::absolute(path, ec);
+  if (ec) return fail(Code::storage, "making folder " + path.string() + ": " + ec.message());
   if (std::filesystem::is_directory(whole, ec)) return {};
   if (whole != whole.root_path()) {
     if (Result<> r = make_folder(whole.parent_path()); !r) return r;

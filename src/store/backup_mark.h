@@ -18,6 +18,9 @@ inline constexpr const char* backup_mark_name = "DUELEASE-BACKUP";
 Result<> write_backup_mark(const std::filesystem::path& folder, std::uint64_t restores);
 Result<std::uint64_t> read_backup_mark(const std::filesystem::path& folder);
 
+// `folder/` as `folder`, to make the name of its neighbour from.
+std::filesystem::path without_slash(const std::filesystem::path& path);
+
 // fsync of a file or a folder.
 Result<> sync_path(const std::filesystem::path& path);
 // With all above it that are missing. On disk when it returns. No error when it is there.

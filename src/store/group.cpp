@@ -13,7 +13,7 @@ using Order = std::map<std::string, std::size_t, std::less<>>;
 
 bool walked(Family family) { return family == Family::queue || family == Family::history; }
 
-// The pending queue entries laid over the stored ones. Where both have a key, the pending one counts.
+// The pending rows laid over the stored ones. Where both have a key, the pending one counts.
 class MergedCursor final : public Cursor {
  public:
   MergedCursor(std::unique_ptr<Cursor> base, Order::const_iterator at, Order::const_iterator end,

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>

@@ -32,7 +32,7 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-std::string queue_prefix(std::string_view queue);  // `queue 00`: of families queue, orders, leases, dedup.
+std::string queue_prefix(std::string_view queue);  // `queue 00`: starts every key but those of meta and app.
 std::string queue_key(std::string_view queue, const Place& place, std::string_view id);
 std::string order_key(std::string_view queue, std::string_view id);  // Families orders and leases.
 std::string dedup_key(std::string_view queue, std::string_view key);

@@ -22,7 +22,7 @@ Result<> copy_files(const fs::path& from, const fs::path& to) {
   std::error_code ec;
   for (fs::directory_iterator entry(from, ec), end; !ec && entry != end; entry.increment(ec)) {
     const fs::path name = entry->path().filename();
-    if (name == backup_mark_name || !entry->is_regular_file()) continue;
+    if (name == backup_mark_name || !entry->is_regular_file(ec)) continue;
     std::error_code copied;
     fs::copy_file(entry->path(), to / name, copied);
     if (copied) return fail(Code::storage, "copying " + entry->path().string() + ": " + copied.message());
@@ -71,14 +71,14 @@ Result<> restore_rocks_store(const fs::path& backup, const fs::path& target, std
   // Counted first: a restore that breaks off later has only skipped a range.
   if (Result<> r = write_backup_mark(backup, *restores + 1); !r) return r;
 
-  fs::path unfinished = target;
+  fs::path unfinished = without_slash(target);
   unfinished += ".restoring";
   fs::remove_all(unfinished, ec);
   if (Result<> r = copy_files(backup, unfinished); !r) return r;
   if (Result<> r = raise_sequence(unfinished, *restores + 1, tokens_above); !r) return r;
-  fs::rename(unfinished, target, ec);
+  fs::rename(unfinished, without_slash(target), ec);
   if (ec) return fail(Code::storage, "renaming to " + target.string() + ": " + ec.message());
-  const fs::path parent = fs::absolute(target).parent_path();
+  const fs::path parent = fs::absolute(without_slash(target), ec).parent_path();
   return sync_path(parent);
 }
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdarg>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -25,6 +26,7 @@
 #include "base/check.h"
 #include "store/backup_mark.h"
 #include "store/keys.h"
+#include "store/open_folder.h"
 #include "store/records.h"
 
 namespace duelease::store {
@@ -158,6 +160,12 @@ class LogSwitches final : public rocksdb::EventListener {
   rocksdb::Status failure_;  // Guarded by mutex_.
 };
 
+class NoInfoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
 rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::DBOptions out;
   out.env = env;
@@ -167,8 +175,9 @@ rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
   out.max_total_wal_size = 4 * options.memtable_bytes;
   out.allow_concurrent_memtable_write = false;  // One writer; hash memtables need it.
   out.max_background_jobs = 2;
-  out.info_log_level = rocksdb::WARN_LEVEL;
-  out.keep_log_file_num = 2;
+  // RocksDB's own log file aborts the process (where assertions are on, as in Debian's build) once a write
+  // to it has failed, as on a full disk. What goes wrong we learn from the calls.
+  out.info_log = std::make_shared<NoInfoLog>();
   // A power cut tears the end of the log: what follows the tear was never acknowledged. The first record
   // that does not check out ends the log.
   out.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
@@ -252,9 +261,11 @@ class RocksSnapshot final : public Reader {
 
 class RocksStore final : public Store {
  public:
-  RocksStore(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<ContiguousLog> log_filter,
-             std::shared_ptr<LogSwitches> log_switches, std::unique_ptr<rocksdb::DB> db, Handles families)
-      : env_(std::move(env)),
+  RocksStore(std::unique_ptr<OpenFolder> open_folder, std::unique_ptr<rocksdb::Env> env,
+             std::unique_ptr<ContiguousLog> log_filter, std::shared_ptr<LogSwitches> log_switches,
+             std::unique_ptr<rocksdb::DB> db, Handles families)
+      : open_folder_(std::move(open_folder)),
+        env_(std::move(env)),
         log_filter_(std::move(log_filter)),
         log_switches_(std::move(log_switches)),
         db_(std::move(db)),
@@ -306,7 +317,7 @@ class RocksStore final : public Store {
     std::error_code ec;
     if (std::filesystem::exists(folder, ec)) return fail(Code::invalid, folder.string() + " exists already");
     // It gets its name when it is marked as a backup: nobody may take it for a store.
-    std::filesystem::path unfinished = folder;
+    std::filesystem::path unfinished = without_slash(folder);
     unfinished += ".unfinished";
     std::filesystem::remove_all(unfinished, ec);
     rocksdb::Checkpoint* raw = nullptr;
@@ -315,7 +326,7 @@ class RocksStore final : public Store {
     if (status.ok()) status = checkpoint->CreateCheckpoint(unfinished.string());
     if (!status.ok()) return to_error(status, "backup to " + folder.string());
     if (Result<> r = write_backup_mark(unfinished, 0); !r) return r;
-    std::filesystem::rename(unfinished, folder, ec);
+    std::filesystem::rename(unfinished, without_slash(folder), ec);
     if (ec) return fail(Code::storage, "renaming to " + folder.string() + ": " + ec.message());
     return sync_path(std::filesystem::absolute(folder).parent_path());
   }
@@ -330,6 +341,7 @@ class RocksStore final : public Store {
     return to_error(earlier.ok() ? status : earlier, doing);
   }
 
+  const std::unique_ptr<OpenFolder> open_folder_;  // Let go of last.
   // Used by db_, which must go first.
   const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's.
   const std::unique_ptr<ContiguousLog> log_filter_;
@@ -356,8 +368,7 @@ Result<> take_lock(Lock& lock, const std::filesystem::path& path) {
   const std::string text = status.ToString();
   const bool held = text.find("lock hold by current process") != std::string::npos ||
                     text.find("Resource temporarily unavailable") != std::string::npos;
-  if (held)
-    return fail(Code::locked, "store " + path.string() + " is open in another process, or twice in this one");
+  if (held) return fail(Code::locked, "store " + path.string() + " is open in another process");
   return to_error(status, "locking store " + path.string());
 }
 
@@ -510,12 +521,15 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
 
   const Result<bool> exists = find_store(path, options.create_if_missing);
   if (!exists) return Unexpected{exists.error()};
+  if (!*exists) {
+    if (Result<> r = make_folder(path); !r) return Unexpected{r.error()};
+  }
+  Result<std::unique_ptr<OpenFolder>> open_folder = OpenFolder::claim(path);
+  if (!open_folder) return Unexpected{open_folder.error()};
   if (*exists) {
     Lock lock{db.env};
     if (Result<> r = take_lock(lock, path); !r) return Unexpected{r.error()};
     if (Result<> r = check_format(path, db, options); !r) return Unexpected{r.error()};
-  } else {
-    if (Result<> r = make_folder(path); !r) return Unexpected{r.error()};
   }
 
   auto log_filter = std::make_unique<ContiguousLog>();
@@ -536,8 +550,8 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   raw->DestroyColumnFamilyHandle(handles.back());  // default
   handles.pop_back();
   DUELEASE_CHECK(handles.size() == family_count);
-  auto store = std::make_unique<RocksStore>(std::move(env), std::move(log_filter), log_switches,
-                                            std::move(db_ptr), std::move(handles));
+  auto store = std::make_unique<RocksStore>(std::move(*open_folder), std::move(env), std::move(log_filter),
+                                            log_switches, std::move(db_ptr), std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   return std::unique_ptr<Store>(std::move(store));
 }

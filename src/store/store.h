@@ -63,7 +63,7 @@ class Reader {
   virtual std::unique_ptr<Cursor> scan(Family family, std::string_view from, std::string_view to) const = 0;
 };
 
-// write() and sync() are called from one thread each; all else from any.
+// write() is called by one thread at a time; all else by any, also during a write.
 class Store : public Reader {
  public:
   // All of them or none, also after a crash. On disk for sure only after a sync() that began later.

@@ -273,6 +273,29 @@ TEST_CASE("a store opened twice in one process is locked, and goes on") {
   CHECK(*store->get(Family::app, "a") == std::optional<std::string>("1"));
 }
 
+TEST_CASE("a store opened twice in one process under other names is locked, and goes on") {
+  const TemporaryFolder folder;
+  std::unique_ptr<Store> store = open_well(folder / "store");
+  put(*store, Family::app, "a", "1");
+  fs::create_directory_symlink(folder / "store", folder / "alias");
+  for (const fs::path& name : {folder / "." / "store", folder / "alias", fs::path(folder / "store" / "")}) {
+    INFO(name);
+    CHECK(open_badly(name).code == Code::locked);
+  }
+  put(*store, Family::app, "b", "2");
+  store.reset();
+  store = open_well(folder / "alias");
+  CHECK(rows_of(*store, Family::app) == Rows{{"a", "1"}, {"b", "2"}});
+}
+
+TEST_CASE("a slash behind the name of a backup or a restored store changes nothing") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "store");
+  REQUIRE(store->backup(folder / "backup" / ""));
+  REQUIRE(restore_rocks_store(folder / "backup" / "", folder / "again" / "", 0));
+  open_well(folder / "again");
+}
+
 TEST_CASE("a store of a newer format is refused, and not a byte of it changed") {
   const TemporaryFolder folder;
   make_store(folder.path());
