@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <type_traits>
 
-#include "base/check.h"
 #include "base/limits.h"
 #include "model/rules.h"
 
@@ -50,7 +50,11 @@ Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, st
   const double reach = exact * settings.backoff_jitter_percent / 100;
   const auto delay = static_cast<double>((drawn - now).count());
   const bool is_last_time = drawn.time_since_epoch().count() == limits::time_ms_max;
-  DUELEASE_CHECK(delay <= exact + reach && (delay >= exact - reach - 1 || is_last_time));
+  const bool is_in_reach = delay <= exact + reach && (delay >= exact - reach - 1 || is_last_time);
+  if (!is_in_reach) {
+    throw std::logic_error("a retry is due after " + std::to_string(delay) + " ms, and should be after " +
+                           std::to_string(exact) + " give or take " + std::to_string(reach));
+  }
   return drawn;
 }
 
@@ -112,7 +116,7 @@ void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
   }
   if (order->record.key && is_blocking(order->record.state)) {
     const bool is_free = queue.owners.emplace(*order->record.key, id).second;
-    DUELEASE_CHECK(is_free);
+    if (!is_free) throw std::logic_error("the oracle gave one key to two orders");
   }
   queue.orders.emplace(id, std::move(*order));
 }

@@ -1,12 +1,20 @@
 #include "model/runs.h"
 
+#include <errno.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <optional>
 #include <random>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace duelease::model_test {
 
@@ -18,22 +26,53 @@ std::optional<std::uint64_t> number_from(const char* variable) {
   return std::strtoull(text, nullptr, 0);
 }
 
+// To std::cerr: Catch would break the lines.
 void report(const World& world, std::uint64_t seed, std::uint64_t steps, const std::string& what) {
   const std::string test = Catch::getResultCapture().getCurrentTestName();
-  // Not by FAIL alone: it breaks lines.
   std::cerr << "\nThe last commands:\n"
             << world.journal() << "\n"
-            << what << "\n\nTo see it again:\n  DUELEASE_SEED=" << seed << " DUELEASE_STEPS=" << steps
-            << " duelease_test_model '" << test << "'\n"
+            << what << "\n\nTo see it again:\n  DUELEASE_SEED=" << seed << " DUELEASE_STEPS=" << steps << " "
+            << program_invocation_short_name << " '" << test << "'\n"
             << std::endl;
-  FAIL("the core and the oracle differ, seed " << seed);
 }
+
+// While it lives, a broken promise (DUELEASE_CHECK) or a sanitizer that ends the process reports the run first.
+class LastWords {
+ public:
+  LastWords(const World& world, std::uint64_t seed, std::uint64_t steps) {
+    say_ = [&world, seed, steps] { report(world, seed, steps, "the process ends"); };
+    old_handler_ = std::signal(SIGABRT, [](int signal) {
+      std::signal(signal, SIG_DFL);
+      say();
+      std::raise(signal);
+    });
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    __sanitizer_set_death_callback(say);
+#endif
+  }
+  ~LastWords() {
+    say_ = nullptr;
+    std::signal(SIGABRT, old_handler_);
+  }
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+
+ private:
+  static void say() {
+    if (const std::function<void()> words = std::exchange(say_, nullptr)) words();
+  }
+
+  static inline std::function<void()> say_;
+  void (*old_handler_)(int) = nullptr;
+};
 
 void run(World& world, std::uint64_t seed, std::uint64_t steps) {
   try {
+    const LastWords last_words(world, seed, steps);
     world.run(steps);
   } catch (const std::exception& mismatch) {
     report(world, seed, steps, mismatch.what());
+    FAIL("the core and the oracle differ, seed " << seed);
   }
 }
 
@@ -75,7 +114,9 @@ void run_twice(std::uint64_t steps, std::uint64_t base, const Mode& first, const
     const bool is_same = one.replies_digest() == two.replies_digest() &&
                          one.store_digest() == two.store_digest() &&
                          (compares != Compares::all || one.writes_digest() == two.writes_digest());
-    if (!is_same) report(two, seed, steps_now, "two runs of the same commands differ");
+    if (is_same) return;
+    report(two, seed, steps_now, "two runs of the same commands differ");
+    FAIL("two runs differ, seed " << seed);
   });
 }
 

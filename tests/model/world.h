@@ -35,7 +35,7 @@ class World {
  public:
   World(std::uint64_t seed, Mode mode);
 
-  // Throws a Mismatch as soon as the core differs from the oracle.
+  // Once. Throws a Mismatch as soon as the core differs from the oracle.
   void run(std::uint64_t steps);
 
   // The last commands and what was answered.
