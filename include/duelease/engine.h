@@ -55,7 +55,7 @@ struct AppEntry {
 class Engine {
  public:
   // Opens the store in folder `path`. At most one process has a store open. Errors: locked,
-  // newer_format, corrupt, not_found (create_if_missing is off), invalid (an option), storage; the store
+  // newer_format, corrupt (also a log that has lost changes which were on disk), not_found (create_if_missing is off), invalid (an option), storage; the store
   // is then as it was.
   static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
 

@@ -218,6 +218,7 @@ Result<std::unique_ptr<Engine>> open_path(const std::filesystem::path& path, Opt
   rocks.create_if_missing = options.create_if_missing;
   rocks.memtable_bytes = options.memtable_bytes;
   rocks.block_cache_bytes = options.block_cache_bytes;
+  rocks.log = options.log;
   Result<std::unique_ptr<store::Store>> store = store::open_rocks_store(path, rocks);
   if (!store) return Unexpected{store.error()};
   return engine::open_engine(std::move(*store), std::move(options), std::move(executor));
