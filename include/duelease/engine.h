@@ -55,8 +55,8 @@ struct AppEntry {
 class Engine {
  public:
   // Opens the store in folder `path`. At most one process has a store open. Errors: locked,
-  // newer_format, corrupt (also a log that has lost changes which were on disk), not_found (create_if_missing is off), invalid (an option), storage; the store
-  // is then as it was.
+  // newer_format, corrupt (also a log that has lost changes which were on disk), not_found
+  // (create_if_missing is off), invalid (an option), storage; the store is then as it was.
   static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
 
   // Closes: changes under way are finished and synced, waiting claims and later calls answer
