@@ -1,12 +1,15 @@
 // tools/main.cpp: the program `duelease`.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <sstream>
 
 #include "arguments.h"
 #include "commands/registry.h"
@@ -17,13 +20,19 @@ namespace duelease::tools {
 namespace {
 
 // A store's file must never become descriptor 0, 1 or 2 because the caller had closed them: the next line
-// of output would go into it.
+// of output would go into it. What was closed is opened the wrong way round, so that using it still fails.
 void open_standard_files() {
-  int fd = 0;
-  do {
-    fd = ::open("/dev/null", O_RDWR);
-  } while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd > STDERR_FILENO) ::close(fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Those below are open, so an open answers this one.
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// A reader that went away and a limit on the size of files are errors of a write, which is then reported;
+// they must not end the program between two batches.
+void ignore_signals_of_writes() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 std::string read_durability(const std::string& text, Durability& into) {
@@ -79,7 +88,9 @@ Exit run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    app.exit(help);
+    std::ostringstream text;
+    app.exit(help, text, text);
+    write_out(text.str());
     return Exit::ok;
   } catch (const CLI::ParseError& error) {
     return refuse(app, error);
@@ -93,15 +104,16 @@ Exit run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using duelease::tools::Exit;
   duelease::tools::open_standard_files();
+  duelease::tools::ignore_signals_of_writes();
   Exit exit = Exit::store;
   try {
     exit = duelease::tools::run(argc, argv);
   } catch (const std::exception& e) {
     duelease::tools::complain("{}", e.what());
   }
-  if (duelease::tools::output_failed()) {
-    duelease::tools::complain("cannot write to standard output");
-    if (exit == Exit::ok) exit = Exit::store;
+  if (const int error = duelease::tools::output_error(); error != 0) {
+    duelease::tools::complain("cannot write to standard output: {}", std::strerror(error));
+    exit = Exit::store;
   }
   return static_cast<int>(exit);
 }

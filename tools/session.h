@@ -25,6 +25,8 @@ enum class Missing : std::uint8_t { create, refuse };
 // Options of a command that does one thing: no timer, and log lines of warnings and errors on standard error.
 Options one_shot_options(const Session& session);
 
+// An error names the folder: `options` must be within their bounds. All are of Exit::store, except that no
+// store was named.
 Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missing, Options options);
 
 // Opens the store with one_shot_options, does `action` and closes it.

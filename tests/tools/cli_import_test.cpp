@@ -247,6 +247,16 @@ TEST_CASE("an import that is interrupted tells what it did", "[cli][import]") {
   CHECK(summary["scheduled"] == shop.stats("q")["WAIT"]);
 }
 
+TEST_CASE("an import whose reports nobody reads goes on, and ends with 4", "[cli][import]") {
+  const Shop shop;
+  std::string rows = "id,due\n";
+  for (int i = 0; i < 20'000; ++i) rows += std::to_string(i % 10'000) + ",2026-12-01\n";
+  std::vector<std::string> arguments = import_of({"-", "--durability", "none", "--verbose"});
+  const Ran ran = shop.run_in_shell("{ \"$@\"; echo $? >&2; } | :", arguments, rows);
+  CHECK(ran.err == "duelease: cannot write to standard output: Broken pipe\n4\n");
+  CHECK(shop.stats("q")["WAIT"] == 10'000);
+}
+
 TEST_CASE("the shared sample: 830 orders, 1,325 of 2,155 rows refused by name", "[cli][import]") {
   const std::string file = shared_sample();
   if (file.empty()) {

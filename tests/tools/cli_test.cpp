@@ -96,6 +96,80 @@ TEST_CASE("the store is named by --store or DUELEASE_STORE, and reading makes no
   ::unsetenv("DUELEASE_STORE");
 }
 
+TEST_CASE("what is no store ends with 4, also a backup and a folder of something else", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  const std::string backup = shop.path("backup").string();
+  REQUIRE(shop.run({"backup", "--to", backup}).exit == 0);
+  const std::string foreign = shop.path("foreign").string();
+  std::filesystem::create_directory(foreign);
+  write_file(shop.path("foreign") / "letter.txt", "Dear Sir");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"stats"},
+                                             {"schedule", "q", "2", "--due", "0"},
+                                             {"reap"},
+                                             {"work", "--queue", "q", "--exec", "true", "--drain"}}) {
+    INFO(arguments[0]);
+    for (const std::string& folder : {backup, foreign}) {
+      std::vector<std::string> all = {"--store", folder};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      const Ran ran = shop.run_bare(std::move(all));
+      CHECK(ran.exit == 4);
+      CHECK_THAT(ran.err, Catch::Contains(folder));
+    }
+  }
+  CHECK(read_file(shop.path("foreign") / "letter.txt") == "Dear Sir");
+}
+
+TEST_CASE("an answer that cannot be written ends with 4", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"--version"},
+                                             {"stats"},
+                                             {"--json", "stats"},
+                                             {"order", "q", "1"},
+                                             {"why", "q", "none"},
+                                             {"schedule", "q", "1", "--due", "0"},
+                                             {"check"},
+                                             {"list", "q"},
+                                             {"queue", "list"},
+                                             {"work", "--queue", "q", "--exec", "true", "--drain"}}) {
+    INFO(arguments[0]);
+    const Ran full = shop.run_in_shell("\"$@\" >/dev/full", arguments);
+    CHECK(full.exit == 4);
+    CHECK(full.err == "duelease: cannot write to standard output: No space left on device\n");
+    const Ran closed = shop.run_in_shell("\"$@\" >&-", arguments);
+    CHECK(closed.exit == 4);
+    CHECK(closed.err == "duelease: cannot write to standard output: Bad file descriptor\n");
+  }
+  // The reader is gone before the first line is written.
+  const Ran gone = shop.run_in_shell("{ sleep 0.2; \"$@\"; echo $? >&2; } | :", {"stats"});
+  CHECK(gone.err == "duelease: cannot write to standard output: Broken pipe\n4\n");
+  CHECK(shop.run({"check"}).exit == 0);
+}
+
+TEST_CASE("a payload is not taken from a closed standard input", "[cli]") {
+  const Shop shop;
+  const Ran ran =
+      shop.run_in_shell("\"$@\" <&-", {"schedule", "q", "1", "--due", "0", "--payload-file", "-"});
+  CHECK(ran.exit == 3);
+  CHECK_THAT(ran.err, Catch::Contains("Bad file descriptor"));
+}
+
+TEST_CASE("a limit on the size of files is an error of the store", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  // In blocks of 512 bytes.
+  const Ran ran =
+      shop.run_in_shell("ulimit -f 64; \"$@\"", {"schedule", "q", "2", "--due", "0", "--payload-file", "-"},
+                        std::string(1'000'000, 'x'));
+  CHECK(ran.exit == 4);
+  CHECK_THAT(ran.err, Catch::Contains("File too large"));
+  CHECK(shop.run({"schedule", "q", "3", "--due", "0"}).exit == 0);
+}
+
 TEST_CASE("a store that is open is locked", "[cli]") {
   const Shop shop;
   shop.schedule("q", "1");

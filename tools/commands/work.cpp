@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <thread>
@@ -44,6 +43,8 @@ sigset_t stop_signals() {
   sigaddset(&set, SIGINT);
   return set;
 }
+
+constexpr Duration grace_max = std::chrono::hours{1};  // Of Options::restart_grace.
 
 std::vector<std::string> split_queues(const std::string& text) {
   std::vector<std::string> queues;
@@ -120,7 +121,7 @@ class Commands {
     } else {
       return;
     }
-    std::fflush(stdout);
+    flush_out();
   }
 
   const WorkOptions& options_;
@@ -191,9 +192,11 @@ void print_totals(const Session& session, const WorkerTotals& totals) {
 }
 
 Exit work(const Session& session, const WorkOptions& options) {
+  if (options.grace && *options.grace > grace_max) {
+    complain("--grace: {} is more than {}", print_duration(*options.grace), print_duration(grace_max));
+    return Exit::usage;
+  }
   StopSignals signals;
-  ::signal(SIGPIPE, SIG_IGN);  // A command need not read its payload.
-
   Options open = one_shot_options(session);
   open.timer = true;
   if (options.grace) open.restart_grace = *options.grace;
