@@ -87,8 +87,8 @@ Json order_json(const Order& order, bool with_payload) {
 }
 
 std::string time_seen_from(Time time, Time now) {
-  if (time > now) return fmt::format("{} (in {})", print_time(time), print_span(time - now));
-  return fmt::format("{} ({} ago)", print_time(time), print_span(now - time));
+  if (time > now) return fmt::format("{} (in {})", print_time(time), print_duration(time - now));
+  return fmt::format("{} ({} ago)", print_time(time), print_duration(now - time));
 }
 
 }  // namespace duelease::tools

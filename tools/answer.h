@@ -21,7 +21,7 @@ Exit report(const Session& session, const OrderName& name, const Result<Answer>&
 // `payload` and `result` only when asked for: they may be large.
 Json order_json(const Order& order, bool with_payload);
 
-// "2026-12-01T09:00:00Z (in 2d 3h)".
+// "2026-12-01T09:00:00Z (in 2 d 3 h)".
 std::string time_seen_from(Time time, Time now);
 
 }  // namespace duelease::tools

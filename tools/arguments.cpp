@@ -50,7 +50,7 @@ void Arguments::require_command() { app_.require_subcommand(1, 1); }
 void Arguments::footer(const std::string& text) { app_.footer(text); }
 
 Arguments::Option Arguments::flag(const std::string& name, bool& into, const std::string& help) {
-  return Option(*app_.add_flag(name, into, help));
+  return Option(*app_.add_flag(name, into, help)->disable_flag_override());
 }
 
 Arguments::Option Arguments::value(const std::string& name, const Read& read, const std::string& type,

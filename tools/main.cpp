@@ -15,6 +15,7 @@
 #include "commands/registry.h"
 #include "duelease/clock.h"
 #include "session.h"
+#include "usage_error.h"
 
 namespace duelease::tools {
 namespace {
@@ -56,25 +57,10 @@ void declare_program(Arguments& program, Session& session) {
       "\nThe options above may stand before or behind the command; `duelease COMMAND --help` shows the "
       "rest.\n"
       "TIME: milliseconds since 1970, +DURATION, NOW, a date (midnight UTC) or RFC 3339.\n"
-      "DURATION: milliseconds, or a number with ms, s, m, h or d.\n"
+      "DURATION: a number with ms, s, m, h or d, such as 30s.\n"
       "An ID that starts with a dash: --id ID. JSON: bytes that are not UTF-8 are {\"base64\": ...}.\n\n" +
       std::string(exit_code_help));
   for (const DeclareCommand declare : all_commands) declare(program, session);
-}
-
-// CLI11 asks for a command before it looks at the word that it could not use.
-Exit refuse(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining(true);
-  const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-                          std::string_view(error.what()).find("ubcommand") != std::string_view::npos;
-  if (no_command && !unknown.empty()) {
-    complain("no such command: {} (see duelease --help)", unknown.front());
-  } else if (no_command) {
-    complain("which command? (see duelease --help)");
-  } else {
-    complain("{}", error.what());
-  }
-  return Exit::usage;
 }
 
 Exit run(int argc, char** argv) {
@@ -93,7 +79,8 @@ Exit run(int argc, char** argv) {
     write_out(text.str());
     return Exit::ok;
   } catch (const CLI::ParseError& error) {
-    return refuse(app, error);
+    complain("{}", usage_error(app, error));
+    return Exit::usage;
   }
   return chosen();
 }

@@ -154,6 +154,21 @@ class Shop {
     INFO(ran.err);
     REQUIRE(ran.exit == 0);
   }
+  // An order that a worker held when it was killed, its command too.
+  void leave_to_a_dead_worker(const std::string& queue, const std::string& id,
+                              const std::string& lease) const {
+    schedule(queue, id);
+    const std::string pid_file = path("pid").string();
+    {
+      const auto working =
+          start({"work", "--queue", queue, "--lease", lease, "--exec",
+                 "echo $$ >" + pid_file + ".new; mv " + pid_file + ".new " + pid_file + "; exec sleep 60"});
+      REQUIRE(eventually([&] { return std::filesystem::exists(pid_file); }));
+      working->signal(SIGKILL);
+      CHECK(working->wait().exit == 1000 + SIGKILL);
+    }
+    ::kill(std::stoi(read_file(pid_file)), SIGKILL);
+  }
   nlohmann::json order(const std::string& queue, const std::string& id) const {
     return ask({"order", "--queue", queue, "--id", id}).json();
   }

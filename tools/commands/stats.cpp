@@ -45,7 +45,7 @@ std::string stats_table(const std::vector<QueueStats>& entries) {
     const Counts& counts = stats.counts;
     table.add({queue, number(counts.wait), number(counts.processing), number(counts.success),
                number(counts.failed), number(counts.aborted), number(stats.due),
-               stats.due == 0 ? "-" : print_span(stats.oldest_overdue), number(stats.leases)});
+               stats.due == 0 ? "-" : print_duration(stats.oldest_overdue), number(stats.leases)});
   }
   return table.text();
 }
