@@ -1,5 +1,7 @@
 #include "answer.h"
 
+#include <utility>
+
 #include "text.h"
 #include "time_text.h"
 
@@ -56,6 +58,13 @@ Exit report(const Session& session, const OrderName& name, const Result<Answer>&
         details(*answer));
   }
   return is_yes(answer->outcome) ? Exit::ok : Exit::no;
+}
+
+void print_answer(const Session& session, const char* field, Json value, const std::string& line) {
+  if (!session.json) return say("{}", line);
+  Json json;
+  json[field] = std::move(value);
+  print_json(json);
 }
 
 Json order_json(const Order& order, bool with_payload) {

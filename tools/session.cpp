@@ -42,4 +42,10 @@ Exit with_store(const Session& session, Missing missing, const std::function<Exi
   return action(**engine);
 }
 
+Result<std::vector<std::string>> chosen_queues(const Engine& engine,
+                                               const std::optional<std::string>& named) {
+  if (!named) return engine.queues();
+  return std::vector<std::string>{*named};
+}
+
 }  // namespace duelease::tools

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "duelease/engine.h"
 #include "output.h"
@@ -31,5 +32,8 @@ Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missi
 
 // Opens the store with one_shot_options, does `action` and closes it.
 Exit with_store(const Session& session, Missing missing, const std::function<Exit(Engine&)>& action);
+
+// The one that is named, else all.
+Result<std::vector<std::string>> chosen_queues(const Engine& engine, const std::optional<std::string>& named);
 
 }  // namespace duelease::tools

@@ -90,10 +90,10 @@ class Unfinished {
 Result<std::uint64_t> sequence_above(std::uint64_t last, std::uint64_t restores) {
   const std::uint64_t room = limits::sequence_max - std::min(last, limits::sequence_max);
   if (room / limits::restore_jump <= restores) {
-    return fail(Code::invalid, "tokens would start above " + std::to_string(last) + " and " +
-                                   std::to_string(restores) + " jumps of " +
-                                   std::to_string(limits::restore_jump) + ", but must stay below " +
-                                   std::to_string(limits::sequence_max));
+    return fail(Code::invalid, "restore number " + std::to_string(restores) +
+                                   " of this backup would start above token " + std::to_string(last) + " + " +
+                                   std::to_string(restores) + " * " + std::to_string(limits::restore_jump) +
+                                   ", the limit is " + std::to_string(limits::sequence_max));
   }
   return last + restores * limits::restore_jump;
 }

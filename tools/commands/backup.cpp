@@ -3,7 +3,7 @@
 #include <memory>
 #include <system_error>
 
-#include "../json.h"
+#include "../answer.h"
 #include "../text.h"
 #include "registry.h"
 
@@ -30,13 +30,7 @@ Exit backup(const Session& session, const std::string& to, Engine& engine) {
   }
   const Result<> done = engine.backup(to);
   if (!done) return failed(done.error());
-  if (session.json) {
-    Json json;
-    json["backup"] = json_bytes(to);
-    print_json(json);
-  } else {
-    say("backed up to {}", printable(to));
-  }
+  print_answer(session, "backup", json_bytes(to), "backed up to " + printable(to));
   return Exit::ok;
 }
 
