@@ -41,6 +41,7 @@ Result<> Core::load_meta() {
     for (; cursor->valid(); cursor->next()) {
       const std::string name(cursor->key().substr(prefix.size()));
       queues_[name].name = name;
+      touch(queues_[name]);
       if (Result<> r = take(queues_[name], cursor->value()); !r) {
         return fail(r.error().code, "queue " + name + ": " + r.error().message);
       }
@@ -52,7 +53,6 @@ Result<> Core::load_meta() {
         Result<store::SettingsRow> settings_row = store::decode_settings(value);
         if (!settings_row) return Unexpected{settings_row.error()};
         queue.row = std::move(*settings_row);
-        if (queue.settings().keep_success) kept_for_a_time_.insert(queue.name);
         return {};
       });
   if (!settings) return settings;

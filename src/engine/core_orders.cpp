@@ -205,12 +205,8 @@ Core::Answered Core::on(QueueSetRequest request, const Command& command) {
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
   (*queue)->row.settings = model::apply(request, (*queue)->settings());
-  if ((*queue)->settings().keep_success) {
-    kept_for_a_time_.insert(request.queue);
-    (*queue)->sweep_next = command.now.monotonic;
-  } else {
-    kept_for_a_time_.erase(request.queue);
-  }
+  if ((*queue)->settings().keep_success) (*queue)->sweep_next = command.now.monotonic;
+  touch(**queue);
   group_.put(Family::meta, store::settings_key(request.queue), store::encode_settings((*queue)->row));
   return Reply{(*queue)->settings()};
 }

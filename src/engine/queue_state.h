@@ -30,6 +30,11 @@ struct QueueState {
   std::uint64_t sweep_rows = 0;
   Monotonic sweep_next = Monotonic::min();
 
+  // Since the core last looked. The times are those under which it finds the queue.
+  bool touched = false;
+  std::optional<Time> awaited_at;
+  std::optional<Monotonic> sweep_at;
+
   const QueueSettings& settings() const { return row.settings; }
 
   // No order can be due before this.
@@ -39,6 +44,12 @@ struct QueueState {
       if (!head.empty() && (!earliest || head.earliest_due() < *earliest)) earliest = head.earliest_due();
     }
     return earliest;
+  }
+
+  // Nothing: there is nothing to sweep.
+  std::optional<Monotonic> next_sweep() const {
+    if (!settings().keep_success || counts.success == 0) return std::nullopt;
+    return sweep_from ? Monotonic::min() : sweep_next;
   }
 
   // Of a state that this version knows.
