@@ -1,0 +1,36 @@
+// protocol/reply.h: replies in RESP2, appended to `out`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "duelease/types.h"
+#include "protocol/request.h"
+
+namespace duelease::protocol {
+
+void print_simple(std::string& out, std::string_view text);
+// One line, whatever the message holds.
+void print_error(std::string& out, WireCode code, std::string_view message);
+void print_error(std::string& out, const Error& error);  // Of the engine.
+void print_integer(std::string& out, std::int64_t value);
+void print_bulk(std::string& out, std::string_view bytes);
+void print_nil(std::string& out);
+void print_array(std::string& out, std::size_t size);  // The head; the elements follow.
+
+// A simple string, the array of a duplicate, or for `extended` the integer.
+void print_answer(std::string& out, const Answer& answer);
+void print_claimed(std::string& out, std::span<const Claimed> orders);
+void print_order(std::string& out, const std::optional<Order>& order);
+void print_page(std::string& out, const Page& page);
+void print_names(std::string& out, std::span<const std::string> names);
+void print_stats(std::string& out, const Stats& stats);
+void print_settings(std::string& out, const QueueSettings& settings);
+void print_check(std::string& out, const CheckReport& report);
+
+}  // namespace duelease::protocol
