@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,11 +48,11 @@ struct AuthRequest {
   std::string user{};  // Empty: the default user.
   std::string password{};
 };
-struct HelloRequest {
+struct HelloRequest {                    // Its SETNAME is taken and forgotten.
   std::optional<std::string> version{};  // Only "2" is spoken.
   std::optional<AuthRequest> auth{};
 };
-struct InfoRequest {};
+struct InfoRequest {};  // Whatever section is named.
 struct TimeRequest {};
 struct CommandRequest {
   std::vector<std::string> words{};  // DOCS, COUNT, ...
@@ -64,13 +65,12 @@ struct SelectRequest {
 };
 struct QuitRequest {};
 
-using Request =
-    std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest, ExtendRequest,
-                 RescheduleRequest, CancelRequest, PopRequest, RetryRequest, ReapRequest, OrderRequest,
-                 ListRequest, WhyRequest, QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest,
-                 PauseRequest, ResumeRequest, PurgeRequest, CheckRequest, PingRequest, AuthRequest,
-                 HelloRequest, InfoRequest, TimeRequest, CommandRequest, ClientRequest, SelectRequest,
-                 QuitRequest>;
+using Request = std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest,
+                             ExtendRequest, RescheduleRequest, CancelRequest, PopRequest, RetryRequest,
+                             ReapRequest, OrderRequest, ListRequest, WhyRequest, QueuesRequest, StatsRequest,
+                             QueueSetRequest, QueueShowRequest, PauseRequest, ResumeRequest, PurgeRequest,
+                             CheckRequest, PingRequest, AuthRequest, HelloRequest, InfoRequest, TimeRequest,
+                             CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
 
 // The code words of the wire.
 enum class WireCode : std::uint8_t {
@@ -89,8 +89,10 @@ enum class WireCode : std::uint8_t {
 
 // "ERR", "INVALID", "NOTFOUND", ...
 std::string_view wire_code_name(WireCode code);
-// Of an error of the engine.
+// Of an error of the engine. What can only be met when a store is opened (locked, corrupt, ...) is `storage`.
 WireCode wire_code(Code code);
+// The other way round; empty for a word that is none of the above.
+std::optional<Code> code_of_wire(std::string_view name);
 
 struct Refusal {
   WireCode code = WireCode::err;
@@ -99,10 +101,24 @@ struct Refusal {
 
 // The words of one request, at least one. Relative times are counted from `now`. Ranges that the engine
 // checks anyway are left to it; what cannot be written in the request's type is refused here.
+//
+// What PROTOCOL.md's table leaves open: QUEUE SET takes the fields of QueueSettings by name, `keep_success`
+// a duration or `forever`, `paused` yes or no. Each option and field may stand once. A value that does not
+// parse or fit is WireCode::invalid and named in the message; any other fault is WireCode::err, with the usage
+// of the verb.
 std::variant<Request, Refusal> parse_request(Words words, Time now);
 
-// The other way round, in array form, appended to `out`: what a client sends. Every Request that this prints
-// parse_request reads back as the same.
+// The other way round, in array form, appended to `out`: what a client sends. parse_request reads it back as the
+// same request, except for what the wire has no words for: application writes (left out), negative durations,
+// times outside the years 1-9999, HELLO with AUTH but no version (2 is written), and claims from no queue or from one with a comma in its name, which the
+// engine refuses too.
 void print_request(std::string& out, const Request& request);
+
+struct VerbUsage {
+  std::string name{};   // "SCHEDULE", "QUEUE SET"
+  std::string usage{};  // "SCHEDULE queue id due [PAYLOAD bytes] ..."
+};
+// All that parse_request takes, in the order of PROTOCOL.md's table. Made once.
+std::span<const VerbUsage> verbs();
 
 }  // namespace duelease::protocol

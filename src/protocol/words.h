@@ -4,7 +4,15 @@
 //   array form   *4\r\n$8\r\nSCHEDULE\r\n$6\r\nunpaid\r\n$4\r\n4711\r\n$4\r\n+30m\r\n
 //
 // A request that begins with `*` is in array form. What has arrived is kept until its request is whole; memory
-// grows with the bytes that came, never with the lengths that they promise.
+// grows with the bytes that came, never with the lengths that they promise. The work is linear in the bytes,
+// however they are cut, and what is answered does not depend on where they are cut.
+//
+// Line form: words are separated by one or more spaces; the line ends with LF or CRLF. A word that begins with
+// a quote ends at the next one of the same kind, behind which a space or the end of the line must stand:
+// "..." with the escapes \" \\ \n \r \t \xHH, any other being an error; '...' literally. Elsewhere a quote
+// is a byte like any other, so {"customer":7} needs no quotes as long as it holds no space.
+//
+// Array form: lengths are plain decimal numbers without sign or leading zeros; lines of it end with CRLF.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +39,43 @@ class WordReader {
  public:
   explicit WordReader(WordLimits limits) : limits_(limits) {}
 
+  // Takes whatever comes: a caller that reads on while requests wait here is one that bytes_held() should stop.
   void feed(std::string_view bytes);
 
-  // The next whole request (empty lines and empty arrays are passed over); empty: more bytes are needed.
-  // Error (invalid, too_large): the bytes are no request, and where the next one begins is not known. Then
-  // every later call answers that error.
+  // The next whole request (empty lines, empty arrays and the array `*-1` are passed over); empty: more bytes
+  // are needed. Error (invalid, too_large): the bytes are no request, and where the next one begins is not
+  // known. Then every later call answers that error.
   Result<std::optional<Words>> next();
 
   // Of the requests that were not taken yet.
-  std::size_t bytes_held() const;
+  std::size_t bytes_held() const { return buffer_.size() - begin_; }
+
+ private:
+  // Each answers whether a request is whole; `words_` has its words then, none if it is passed over.
+  Result<bool> next_line();
+  Result<bool> next_array();
+
+  Result<> split_line(std::size_t end);
+  Result<std::size_t> read_literal(std::size_t open, std::size_t end);
+  Result<std::size_t> read_escaped(std::size_t open, std::size_t end);
+  Result<bool> next_word();
+  void take(std::size_t end);
+
+  struct Piece {
+    std::size_t begin;  // From `begin_`.
+    std::size_t size;
+  };
+
+  WordLimits limits_;
+  std::string buffer_{};
+  std::size_t begin_ = 0;    // Of the request at hand, in `buffer_`.
+  std::size_t scanned_ = 0;  // So much of it has been looked at.
+  std::optional<std::size_t>
+      words_left_{};                        // Array form, behind the first number: of the words not here yet.
+  std::optional<std::size_t> word_size_{};  // Array form, behind the number of a word.
+  std::vector<Piece> pieces_{};             // Its words so far.
+  std::vector<std::string_view> words_{};
+  std::optional<Error> error_{};
 };
 
 }  // namespace duelease::protocol
