@@ -91,6 +91,7 @@ std::string error(std::string_view bytes, Code code = Code::invalid, ReplyLimits
 TEST_CASE("every kind of reply is read", "[reply_reader]") {
   CHECK(values("+OK\r\n") == "+OK;");
   CHECK(values("+\r\n") == "+;");
+  CHECK(values("+a long line\r\n+\r\n:1\r\n-\r\n") == "+a long line;+;1;-;");
   CHECK(values("-ERR what was wrong\r\n") == "-ERR what was wrong;");
   CHECK(values(":0\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n") ==
         "0;-1;9223372036854775807;-9223372036854775808;");
