@@ -164,6 +164,19 @@ TEST_CASE("a promised length of a reply costs no memory", "[reply_reader]") {
   }
 }
 
+TEST_CASE("memory of a large reply is given back", "[reply_reader]") {
+  std::string bytes;
+  print_bulk(bytes, std::string(1'000'000, 'x'));
+  ReplyReader reader;
+  reader.feed(bytes);
+  REQUIRE(reader.next().has_value());
+  REQUIRE(reader.next().has_value());  // None is left.
+  // The buffer is a small one again: had it been kept, this would not need a new one.
+  reset_largest_allocation();
+  reader.feed(std::string_view(bytes).substr(0, 60'000));
+  CHECK(largest_allocation() >= 60'000);
+}
+
 TEST_CASE("large replies that come byte by byte are linear work", "[reply_reader]") {
   constexpr std::size_t size = 1'000'000;
   std::string array;
