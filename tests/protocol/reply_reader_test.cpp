@@ -125,7 +125,7 @@ TEST_CASE("what is no RESP2 is an error that shows it", "[reply_reader]") {
   CHECK(error("*1\r\nx") == "a reply begins with one of + - : $ *, not with 'x'");
 }
 
-TEST_CASE("replies before a broken one are read; the error is final", "[reply_reader]") {
+TEST_CASE("replies before a broken one are read, and the error is final", "[reply_reader]") {
   CHECK(read_replies("+OK\r\n:1\r\nx+OK\r\n").values == "+OK;1;");
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("a line is words with spaces between, ended by LF or CRLF", "[words]")
   CHECK(requests("PING") == std::vector<Texts>{});
 }
 
-TEST_CASE("lines may follow one another; those without a word are passed over", "[words]") {
+TEST_CASE("lines may follow one another, and those without a word are passed over", "[words]") {
   CHECK(requests("\n\r\n   \nPING\n\nPING\r\n  \r\n") == std::vector<Texts>{ping, ping});
 }
 
