@@ -25,7 +25,7 @@ ALLOWED = {
 
 # Public headers. Those of VALUES are plain values that every layer may use. The others are an interface
 # to a layer: the one of their name, else the engine.
-VALUES = {"result", "types", "clock", "options"}
+VALUES = {"result", "types", "clock", "options", "time_text"}
 ALLOWED_PUBLIC = {
     "base": set(),
     "model": set(),

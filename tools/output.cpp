@@ -52,13 +52,15 @@ Exit failed(const Error& error) {
     case Code::too_large: return Exit::bad_input;
     case Code::not_found:
     case Code::not_alive:
-    case Code::busy: return Exit::no;
+    case Code::busy:
+    case Code::denied: return Exit::no;
     case Code::locked:
     case Code::newer_format:
     case Code::corrupt:
     case Code::storage: return Exit::store;
     case Code::overloaded:
-    case Code::closing: return Exit::try_again;
+    case Code::closing:
+    case Code::unreachable: return Exit::try_again;
   }
   return Exit::store;
 }
