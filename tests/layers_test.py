@@ -19,7 +19,7 @@ ALLOWED = {
     "store": {"base", "model"},
     "engine": {"base", "model", "store"},
     "protocol": {"base"},
-    "server": {"protocol"},
+    "server": {"base", "protocol"},
     "client": {"protocol"},
 }
 
