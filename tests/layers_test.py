@@ -19,8 +19,8 @@ ALLOWED = {
     "store": {"base", "model"},
     "engine": {"base", "model", "store"},
     "protocol": {"base"},
-    "server": {"protocol"},
-    "client": {"protocol"},
+    "server": {"base", "protocol"},
+    "client": {"base", "protocol"},
 }
 
 # Public headers. Those of VALUES are plain values that every layer may use. The others are an interface

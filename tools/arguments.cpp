@@ -54,13 +54,20 @@ Arguments::Option Arguments::flag(const std::string& name, bool& into, const std
 }
 
 Arguments::Option Arguments::value(const std::string& name, const Read& read, const std::string& type,
-                                   const std::string& help) {
+                                   const std::string& help, bool repeats) {
   const std::string shown = name.substr(name.find(',') + 1);
   const auto take = [read, shown](const std::string& text) {
     const std::string wrong = read(text);
     if (!wrong.empty()) throw CLI::ValidationError(shown, wrong);
   };
-  return Option(*app_.add_option_function<std::string>(name, take, help)->type_name(type));
+  CLI::Option* const option = app_.add_option_function<std::string>(name, take, help)->type_name(type);
+  if (repeats) option->trigger_on_parse()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return Option(*option);
+}
+
+Arguments::Option Arguments::action(const std::string& name, const std::function<void()>& action,
+                                    const std::string& help) {
+  return Option(*app_.add_flag_callback(name, action, help));
 }
 
 Arguments::Option Arguments::text(const std::string& name, std::string& into, const std::string& type,

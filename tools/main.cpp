@@ -37,6 +37,7 @@ void declare_program(Arguments& program, Session& session) {
   program.text("--store", session.store, "DIR", "folder of the store").environment("DUELEASE_STORE");
   program.flag("--json", session.json, "answer in JSON, for scripts");
   const auto durability = [&session](const std::string& text) {
+    session.durability_given = true;
     return read_durability(text, session.durability);
   };
   program.value("--durability", durability, "LEVEL",

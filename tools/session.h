@@ -15,6 +15,7 @@ struct Session {
   std::optional<std::string> store;
   bool json = false;
   Durability durability = Durability::sync;
+  bool durability_given = false;
   Time now{};  // Read once at the start: what "+30m" counts from.
 };
 

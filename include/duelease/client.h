@@ -136,6 +136,7 @@ class Client final : public WorkSource {
   // Many at once share one wait; each is a change of its own, answered in order. More than
   // requests_in_flight_max in one call answer invalid, each.
   std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
+  void schedule(std::vector<ScheduleRequest> requests, AnswersCallback done);
 
   Result<Answer> reschedule(RescheduleRequest request);
   void reschedule(RescheduleRequest request, Callback<Answer> done);
@@ -163,6 +164,7 @@ class Client final : public WorkSource {
   Result<Answer> complete(CompleteRequest request);
   void complete(CompleteRequest request, Callback<Answer> done) override;
   std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
+  void complete(std::vector<CompleteRequest> requests, AnswersCallback done);
 
   Result<Answer> fail(FailRequest request);
   void fail(FailRequest request, Callback<Answer> done) override;

@@ -43,6 +43,7 @@ namespace duelease {
 
 template <class T>
 using Callback = std::function<void(Result<T>)>;
+using AnswersCallback = std::function<void(std::vector<Result<Answer>>)>;  // One a request, in order.
 
 // Names a waiting claim, to cancel it.
 enum class ClaimTicket : std::uint64_t {};
@@ -80,6 +81,7 @@ class Engine {
   // Many at once share one wait; each is a change of its own, answered in order. At most
   // Options::commands_waiting_max in one call, else each answers invalid.
   std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
+  void schedule(std::vector<ScheduleRequest> requests, AnswersCallback done);
 
   // Moves a WAIT order to another due time. Answers rescheduled, not_found, or refused with the state.
   Result<Answer> reschedule(RescheduleRequest request);
@@ -112,6 +114,7 @@ class Engine {
   Result<Answer> complete(CompleteRequest request);
   void complete(CompleteRequest request, Callback<Answer> done);
   std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
+  void complete(std::vector<CompleteRequest> requests, AnswersCallback done);
 
   // Answers requeued (at the retry time), failed (no tries left, or final), aborted, or stale.
   Result<Answer> fail(FailRequest request);

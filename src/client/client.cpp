@@ -2,7 +2,6 @@
 // client's thread.
 #include "duelease/client.h"
 
-#include <atomic>
 #include <optional>
 #include <random>
 #include <string>
@@ -130,45 +129,40 @@ struct Client::Impl {
     return wait_for<T>([&](Callback<T> done) { post(std::move(request), kind, std::move(done)); });
   }
 
-  // One place in `answers` for each request, filled on any thread; `all_here` is told by the last.
+  // One place for each request. Refused ones are answered on the caller's thread, before the others are posted.
   struct Many {
-    explicit Many(std::size_t size) : answers(size), left(size) {}
-    std::vector<std::optional<Result<Answer>>> answers;
-    std::atomic<std::size_t> left;
-    base::Mailbox<bool> all_here{};
+    Many(std::size_t size, AnswersCallback callback)
+        : answers(size, Result<Answer>(Answer{})), left(size), done(std::move(callback)) {}
+    std::vector<Result<Answer>> answers;
+    std::size_t left;
+    const AnswersCallback done;
     void put(std::size_t i, Result<Answer> answer) {
-      answers[i].emplace(std::move(answer));
-      if (--left == 0) all_here.put(true);
-    }
-    std::vector<Result<Answer>> take() {
-      all_here.take();
-      std::vector<Result<Answer>> out;
-      out.reserve(answers.size());
-      for (std::optional<Result<Answer>>& answer : answers) out.push_back(std::move(*answer));
-      return out;
+      answers[i] = std::move(answer);
+      if (--left == 0) done(std::move(answers));
     }
   };
 
   template <class R>
-  std::vector<Result<Answer>> call_many(std::vector<R> requests, const Kind<Answer>& kind) {
-    if (requests.empty()) return {};
+  void post_many(std::vector<R> requests, const Kind<Answer>& kind, AnswersCallback done) {
+    if (requests.empty()) return done({});
     const std::size_t max = hub.options().requests_in_flight_max;
     if (requests.size() > max) {
       const Unexpected refusal =
           duelease::fail(Code::invalid, std::to_string(requests.size()) + " requests in one call, at most " +
                                             std::to_string(max) + " are allowed");
-      return std::vector<Result<Answer>>(requests.size(), refusal);
+      return done(std::vector<Result<Answer>>(requests.size(), refusal));
     }
-    Many many(requests.size());
+    const auto many = std::make_shared<Many>(requests.size(), std::move(done));
     std::vector<Call> calls;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      const auto done = [&many, i](Result<Answer> answer) { many.put(i, std::move(answer)); };
-      std::optional<Call> call = make_call<Answer>(std::move(requests[i]), kind, done);
+      std::optional<Call> call =
+          make_call<Answer>(std::move(requests[i]), kind,
+                            [many, i](Result<Answer> answer) { many->put(i, std::move(answer)); });
       if (call) calls.push_back(std::move(*call));
     }
-    if (calls.empty()) return many.take();
-    hub.post([this, &calls](bool open) {  // `calls` is there until all are answered.
-      for (Call& call : std::exchange(calls, {})) {
+    if (calls.empty()) return;
+    hub.post([this, made = std::move(calls)](bool open) mutable {
+      for (Call& call : made) {
         if (open) {
           hub.requests().submit(std::move(call));
         } else {
@@ -176,7 +170,15 @@ struct Client::Impl {
         }
       }
     });
-    return many.take();
+  }
+
+  template <class R>
+  std::vector<Result<Answer>> call_many(std::vector<R> requests, const Kind<Answer>& kind) {
+    base::Mailbox<std::vector<Result<Answer>>> mailbox;
+    post_many(std::move(requests), kind, [&mailbox](std::vector<Result<Answer>> answers) {
+      mailbox.put(std::move(answers));
+    });
+    return mailbox.take();
   }
 
   // The change answers OK alone: the settings are asked for then.
@@ -236,6 +238,9 @@ void Client::schedule(ScheduleRequest request, Callback<Answer> done) {
 std::vector<Result<Answer>> Client::schedule(std::vector<ScheduleRequest> requests) {
   return impl_->call_many(std::move(requests), change);
 }
+void Client::schedule(std::vector<ScheduleRequest> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), change, std::move(done));
+}
 
 Result<Answer> Client::reschedule(RescheduleRequest request) {
   return impl_->call(std::move(request), rescheduling);
@@ -276,6 +281,9 @@ void Client::complete(CompleteRequest request, Callback<Answer> done) {
 }
 std::vector<Result<Answer>> Client::complete(std::vector<CompleteRequest> requests) {
   return impl_->call_many(std::move(requests), report);
+}
+void Client::complete(std::vector<CompleteRequest> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), report, std::move(done));
 }
 
 Result<Answer> Client::fail(FailRequest request) { return impl_->call(std::move(request), report); }
