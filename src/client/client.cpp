@@ -175,9 +175,8 @@ struct Client::Impl {
   template <class R>
   std::vector<Result<Answer>> call_many(std::vector<R> requests, const Kind<Answer>& kind) {
     base::Mailbox<std::vector<Result<Answer>>> mailbox;
-    post_many(std::move(requests), kind, [&mailbox](std::vector<Result<Answer>> answers) {
-      mailbox.put(std::move(answers));
-    });
+    post_many(std::move(requests), kind,
+              [&mailbox](std::vector<Result<Answer>> answers) { mailbox.put(std::move(answers)); });
     return mailbox.take();
   }
 
