@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <rocksdb/db.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -502,7 +504,60 @@ TEST_CASE("a restore goes above a token that was seen outside") {
   const Result<> too_high = restore_rocks_store(folder / "backup", folder / "b", limits::sequence_max);
   REQUIRE_FALSE(too_high);
   CHECK(too_high.error().code == Code::invalid);
+  CHECK(too_high.error().message.find(std::to_string(limits::sequence_max)) != std::string::npos);
   CHECK_FALSE(fs::exists(folder / "b"));
+  CHECK_FALSE(fs::exists(folder / "b.restoring"));
+  CHECK(*read_backup_mark(folder / "backup") == 1);  // A refused restore is not counted.
+}
+
+TEST_CASE("a backup is restored by one at a time") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  const fs::path lock = folder / "backup" / (std::string(backup_mark_name) + ".lock");
+  const int held = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(held >= 0);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  const Result<> second = restore_rocks_store(folder / "backup", folder / "a", 0);
+  ::close(held);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == Code::locked);
+  CHECK(second.error().message ==
+        "backup " + (folder / "backup").string() + " is being restored by somebody else");
+  CHECK(*read_backup_mark(folder / "backup") == 0);
+
+  std::vector<Result<>> answers(8, Result<>{});
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    threads.emplace_back([&, i] {
+      answers[i] = restore_rocks_store(folder / "backup", folder / ("r" + std::to_string(i)), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::uint64_t> sequences;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const fs::path target = folder / ("r" + std::to_string(i));
+    CHECK((answers[i] || answers[i].error().code == Code::locked));
+    CHECK(fs::exists(target) == answers[i].has_value());
+    if (answers[i]) sequences.push_back(sequence_of(*open_well(target)));
+  }
+  std::sort(sequences.begin(), sequences.end());
+  REQUIRE_FALSE(sequences.empty());
+  CHECK(std::adjacent_find(sequences.begin(), sequences.end()) == sequences.end());
+  CHECK(*read_backup_mark(folder / "backup") == sequences.size());
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "r8", 0));  // The lock is not left behind.
+  CHECK_FALSE(fs::exists(folder / "r8" / lock.filename()));
+}
+
+TEST_CASE("a restore that fails leaves nothing behind") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  fs::remove(folder / "backup" / "CURRENT");
+  CHECK_FALSE(restore_rocks_store(folder / "backup", folder / "a", 0));
+  CHECK_FALSE(fs::exists(folder / "a"));
+  CHECK_FALSE(fs::exists(folder / "a.restoring"));
+  const Result<> nameless = restore_rocks_store(folder / "backup", "", 0);
+  REQUIRE_FALSE(nameless);
+  CHECK(nameless.error().code == Code::invalid);
 }
 
 TEST_CASE("a restored store can be backed up and restored again") {
