@@ -52,8 +52,8 @@ class ReplyReader {
   bool fits(std::size_t more) const;
 
   struct OpenArray {
-    Value value;
-    std::size_t left;  // Elements that are not here yet.
+    Value value{};
+    std::size_t left = 0;  // Elements that are not here yet.
   };
 
   ReplyLimits limits_;

@@ -1,4 +1,5 @@
 // ReplyReader: from bytes to values.
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -13,7 +14,8 @@ using base::quote;
 using Element = Result<std::optional<Value>>;
 
 constexpr std::size_t kept_bytes_max = 64 * 1024;
-constexpr std::size_t element_bytes_min = 3;  // "+\r\n"
+constexpr std::size_t element_bytes_min = 3;       // "+\r\n"
+constexpr std::size_t reserved_elements_max = 16;  // On the word of a head alone.
 
 Unexpected larger_than(std::size_t limit) {
   return fail(Code::too_large, "the reply is larger than " + std::to_string(limit) + " bytes");
@@ -44,7 +46,10 @@ Element ReplyReader::next() {
     Element element = next_element();
     if (element && *element && opens(**element)) {
       if (open_.size() < limits_.depth_max) {
-        open_.push_back({Value{.kind = Value::Kind::array}, static_cast<std::size_t>((*element)->integer)});
+        OpenArray& open = open_.emplace_back();
+        open.value.kind = Value::Kind::array;
+        open.left = static_cast<std::size_t>((*element)->integer);
+        open.value.array.reserve(std::min(open.left, reserved_elements_max));
         continue;
       }
       element = fail(Code::invalid, "arrays in the reply are nested deeper than " +

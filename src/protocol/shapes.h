@@ -35,6 +35,14 @@ struct Shape {
   bool needs_option = false;
 };
 
+// Clang 14 does not deduce these by itself.
+template <class R, class Member>
+Place(std::string_view, Member R::*, bool = false) -> Place<R, Member>;
+template <class R, class Member>
+Option(std::string_view, std::string_view, Member R::*) -> Option<R, Member>;
+template <class Places, class Options>
+Shape(std::string_view, std::string_view, Places, Options, bool = false) -> Shape<Places, Options>;
+
 template <class... P>
 constexpr std::tuple<P...> places(P... place) {
   return {place...};

@@ -152,7 +152,7 @@ bool Session::may_take() const {
 }
 
 void Session::take_requests() {
-  if (parked_ && reads_.empty()) take(*std::exchange(parked_, std::nullopt));
+  if (parked_ && reads_.empty() && !reads_running_) take(*std::exchange(parked_, std::nullopt));
   while (may_take()) {
     std::optional<Item> item = next_item();
     if (!item) break;
