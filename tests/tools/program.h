@@ -119,6 +119,19 @@ class Running {
   pid_t pid_ = -1;
 };
 
+// The port that `duelease serve` says it listens on.
+inline std::string port_of(const Running& server) {
+  std::string port;
+  REQUIRE(eventually([&] {
+    const std::string log = server.err_so_far();
+    const std::size_t start = log.find(" port ");
+    if (start == std::string::npos || log.find('\n', start) == std::string::npos) return false;
+    port = log.substr(start + 6, log.find('\n', start) - start - 6);
+    return true;
+  }));
+  return port;
+}
+
 // A folder with a store in it, and the program on it.
 class Shop {
  public:
