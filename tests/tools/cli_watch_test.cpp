@@ -31,10 +31,8 @@ TEST_CASE("watch sees what a server's workers do", "[cli][watch]") {
     return shop.run_bare(std::move(arguments));
   };
   REQUIRE(ask({"schedule", "q", "1", "--due", "0"}).exit == 0);
-  const auto watch = std::make_unique<duelease::test::Running>(
-      shop.path("."),
-      std::vector<std::string>{"--server", address, "--json", "watch", "--count", "200", "--every", "20ms"},
-      "");
+  const auto watch =
+      shop.start_bare({"--server", address, "--json", "watch", "--count", "200", "--every", "20ms"});
   REQUIRE(eventually([&] { return watch->out_so_far().find('\n') != std::string::npos; }));
   REQUIRE(ask({"pop", "q"}).exit == 0);
   const Ran ran = watch->wait();

@@ -157,8 +157,11 @@ class Shop {
     arguments.insert(arguments.begin(), "--json");
     return run(std::move(arguments), input);
   }
+  std::unique_ptr<Running> start_bare(std::vector<std::string> arguments) const {
+    return std::make_unique<Running>(folder_.path(), program(), std::move(arguments), "");
+  }
   std::unique_ptr<Running> start(std::vector<std::string> arguments) const {
-    return std::make_unique<Running>(folder_.path(), program(), with_store(std::move(arguments)), "");
+    return start_bare(with_store(std::move(arguments)));
   }
 
   // An order that is due.
