@@ -14,6 +14,7 @@
 
 #include "duelease/result.h"
 #include "duelease/types.h"
+#include "protocol/inbox.h"
 
 namespace duelease::protocol {
 
@@ -57,8 +58,7 @@ class ReplyReader {
   };
 
   ReplyLimits limits_;
-  std::string buffer_{};
-  std::size_t begin_ = 0;                   // Of what is not read yet, in `buffer_`.
+  Inbox inbox_{};
   std::size_t scanned_ = 0;                 // So much of it has been looked at for the end of a line.
   std::size_t taken_ = 0;                   // Bytes of the reply at hand that are read.
   std::optional<std::size_t> bulk_size_{};  // Behind the head of a bulk string.

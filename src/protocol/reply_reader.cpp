@@ -13,7 +13,6 @@ namespace {
 using base::quote;
 using Element = Result<std::optional<Value>>;
 
-constexpr std::size_t kept_bytes_max = 64 * 1024;
 constexpr std::size_t element_bytes_min = 3;       // "+\r\n"
 constexpr std::size_t reserved_elements_max = 16;  // On the word of a head alone.
 
@@ -26,18 +25,7 @@ bool opens(const Value& head) { return head.kind == Value::Kind::array && head.i
 }  // namespace
 
 void ReplyReader::feed(std::string_view bytes) {
-  if (error_) return;
-  // Moves no more than was read, so all moves together cost no more than the bytes that came.
-  const std::size_t held = buffer_.size() - begin_;
-  if (begin_ > 0 && begin_ >= held) {
-    if (buffer_.capacity() > kept_bytes_max && held < buffer_.capacity() / 4) {
-      buffer_ = std::string(buffer_, begin_);
-    } else {
-      buffer_.erase(0, begin_);
-    }
-    begin_ = 0;
-  }
-  buffer_.append(bytes);
+  if (!error_) inbox_.add(bytes);
 }
 
 Element ReplyReader::next() {
@@ -57,12 +45,14 @@ Element ReplyReader::next() {
     }
     if (!element) {
       error_ = element.error();
-      begin_ = 0;
-      std::string().swap(buffer_);
+      inbox_.drop();
       open_.clear();
       return element;
     }
-    if (!*element) return element;
+    if (!*element) {
+      inbox_.tidy();
+      return element;
+    }
     if (std::optional<Value> reply = place(std::move(**element))) {
       taken_ = 0;
       return reply;
@@ -85,29 +75,29 @@ std::optional<Value> ReplyReader::place(Value element) {
 // Of an array the head alone: its size is in `integer`.
 Element ReplyReader::next_element() {
   if (bulk_size_) return next_bulk();
-  if (begin_ == buffer_.size()) return std::optional<Value>();
-  switch (buffer_[begin_]) {
+  if (inbox_.held() == 0) return std::optional<Value>();
+  switch (inbox_.rest().front()) {
     case '+': return next_line(Value::Kind::simple);
     case '-': return next_line(Value::Kind::error);
     case ':': return next_number(Value::Kind::integer);
     case '$': return next_number(Value::Kind::bulk);
     case '*': return next_number(Value::Kind::array);
     default:
-      return fail(Code::invalid, "a reply begins with one of + - : $ *, not with " +
-                                     quote(std::string_view(buffer_).substr(begin_, 1)));
+      return fail(Code::invalid,
+                  "a reply begins with one of + - : $ *, not with " + quote(inbox_.rest().substr(0, 1)));
   }
 }
 
 Element ReplyReader::next_line(Value::Kind kind) {
-  const std::size_t found = buffer_.find('\n', begin_ + scanned_);
-  const bool whole = found != std::string::npos;
-  const std::size_t size = (whole ? found + 1 : buffer_.size()) - begin_;
+  const std::size_t found = inbox_.rest().find('\n', scanned_);
+  const bool whole = found != std::string_view::npos;
+  const std::size_t size = whole ? found + 1 : inbox_.held();
   if (!fits(size)) return larger_than(limits_.reply_bytes_max);
   if (!whole) {
     scanned_ = size;
     return std::optional<Value>();
   }
-  const std::string_view line = std::string_view(buffer_).substr(begin_, size);
+  const std::string_view line = inbox_.rest().substr(0, size);
   if (line.find('\r') != size - 2)
     return fail(Code::invalid, quote(line) + " is not a line that ends with CRLF");
   Value value{.kind = kind, .text = std::string(line.substr(1, size - 3))};
@@ -116,7 +106,7 @@ Element ReplyReader::next_line(Value::Kind kind) {
 }
 
 Element ReplyReader::next_number(Value::Kind kind) {
-  const std::string_view line = std::string_view(buffer_).substr(begin_);
+  const std::string_view line = inbox_.rest();
   const NumberLine number = read_number_line(line.substr(1));
   if (number.state == NumberLine::State::partial) return std::optional<Value>();
   const bool negative = number.value < 0 && kind != Value::Kind::integer;
@@ -139,7 +129,7 @@ Element ReplyReader::next_number(Value::Kind kind) {
 }
 
 Element ReplyReader::next_bulk() {
-  const std::string_view rest = std::string_view(buffer_).substr(begin_);
+  const std::string_view rest = inbox_.rest();
   const std::size_t size = *bulk_size_;
   if (rest.size() < size + 2) return std::optional<Value>();
   if (const std::string_view end = rest.substr(size, 2); end != "\r\n")
@@ -152,7 +142,7 @@ Element ReplyReader::next_bulk() {
 }
 
 void ReplyReader::take(std::size_t size) {
-  begin_ += size;
+  inbox_.take(size);
   taken_ += size;
   scanned_ = 0;
 }

@@ -11,9 +11,6 @@ namespace {
 
 using base::quote;
 
-// A buffer that grew larger than this for one request does not stay so.
-constexpr std::size_t kept_bytes_max = 64 * 1024;
-
 Unexpected above(std::string_view what, std::size_t limit, std::string_view unit) {
   return fail(Code::too_large, std::string(what) + "; at most " + std::to_string(limit) + " " +
                                    std::string(unit) + " are allowed");
@@ -57,43 +54,29 @@ std::optional<Escape> read_escape(std::string_view text) {
 }  // namespace
 
 void WordReader::feed(std::string_view bytes) {
-  if (error_) return;
-  // Moves no more than was taken, so all moves together cost no more than the bytes that came.
-  const std::size_t held = bytes_held();
-  if (begin_ > 0 && begin_ >= held) {
-    if (buffer_.capacity() > kept_bytes_max && held < buffer_.capacity() / 4) {
-      buffer_ = std::string(buffer_, begin_);
-    } else {
-      buffer_.erase(0, begin_);
-    }
-    begin_ = 0;
-  }
-  buffer_.append(bytes);
+  if (!error_) inbox_.add(bytes);
 }
 
 Result<std::optional<Words>> WordReader::next() {
   words_.clear();
   if (error_) return Unexpected{*error_};
-  while (begin_ < buffer_.size()) {
-    const Result<bool> whole = buffer_[begin_] == '*' ? next_array() : next_line();
+  while (inbox_.held() > 0) {
+    const Result<bool> whole = inbox_.rest().front() == '*' ? next_array() : next_line();
     if (!whole) {
       error_ = whole.error();
-      begin_ = 0;
-      std::string().swap(buffer_);
+      inbox_.drop();
       return Unexpected{*error_};
     }
     if (!*whole) return std::optional<Words>();
     if (!words_.empty()) return std::optional<Words>(words_);
   }
-  buffer_.clear();
-  begin_ = 0;
-  if (buffer_.capacity() > kept_bytes_max) std::string().swap(buffer_);
+  inbox_.tidy();
   return std::optional<Words>();
 }
 
-// The request ends at `end`.
-void WordReader::take(std::size_t end) {
-  begin_ = end;
+// So large was the request.
+void WordReader::take(std::size_t size) {
+  inbox_.take(size);
   scanned_ = 0;
   pieces_.clear();
   words_left_.reset();
@@ -102,14 +85,14 @@ void WordReader::take(std::size_t end) {
 // ---- The line form ----
 
 Result<bool> WordReader::next_line() {
-  const std::size_t found = buffer_.find('\n', begin_ + scanned_);
-  const bool whole = found != std::string::npos;
-  std::size_t end = whole ? found : buffer_.size();
-  if (end > begin_ && buffer_[end - 1] == '\r') --end;  // While there is no LF yet: perhaps of the end.
-  if (end - begin_ > limits_.line_bytes_max)
-    return above("the line is too long", limits_.line_bytes_max, "bytes");
+  const std::string_view rest = inbox_.rest();
+  const std::size_t found = rest.find('\n', scanned_);
+  const bool whole = found != std::string_view::npos;
+  std::size_t end = whole ? found : rest.size();
+  if (end > 0 && rest[end - 1] == '\r') --end;  // While there is no LF yet: perhaps of the end.
+  if (end > limits_.line_bytes_max) return above("the line is too long", limits_.line_bytes_max, "bytes");
   if (!whole) {
-    scanned_ = buffer_.size() - begin_;
+    scanned_ = rest.size();
     return false;
   }
   if (Result<> r = split_line(end); !r) return Unexpected{r.error()};
@@ -117,34 +100,34 @@ Result<bool> WordReader::next_line() {
   return true;
 }
 
-// Into words, from `begin_` to `end`. Quoted words are unescaped where they are: they only get shorter.
+// Into words. Quoted ones are unescaped where they are: they only get shorter.
 Result<> WordReader::split_line(std::size_t end) {
-  std::size_t at = begin_;
+  const std::string_view line = inbox_.rest().substr(0, end);
+  std::size_t at = 0;
   while (true) {
-    while (at < end && buffer_[at] == ' ') ++at;
+    while (at < end && line[at] == ' ') ++at;
     if (at == end) return {};
     if (words_.size() == limits_.words_max)
       return above("the line has too many words", limits_.words_max, "words");
-    const char first = buffer_[at];
+    const char first = line[at];
     if (first == '"' || first == '\'') {
-      const Result<std::size_t> after = first == '"' ? read_escaped(at, end) : read_literal(at, end);
+      const Result<std::size_t> after = first == '"' ? read_escaped(line, at) : read_literal(line, at);
       if (!after) return Unexpected{after.error()};
       at = *after;
-      if (at < end && buffer_[at] != ' ') {
+      if (at < end && line[at] != ' ') {
         return fail(Code::invalid, "behind the quoted word " + quote(words_.back()) + " stands " +
-                                       quote(std::string_view(buffer_).substr(at, 1)) + " and not a space");
+                                       quote(line.substr(at, 1)) + " and not a space");
       }
     } else {
-      const std::size_t stop = std::min(buffer_.find(' ', at), end);
-      words_.push_back(std::string_view(buffer_).substr(at, stop - at));
+      const std::size_t stop = std::min(line.find(' ', at), end);
+      words_.push_back(line.substr(at, stop - at));
       at = stop;
     }
   }
 }
 
 // The word '...' that opens at `open`. Answers where it ends.
-Result<std::size_t> WordReader::read_literal(std::size_t open, std::size_t end) {
-  const std::string_view line = std::string_view(buffer_).substr(0, end);
+Result<std::size_t> WordReader::read_literal(std::string_view line, std::size_t open) {
   const std::size_t close = line.find('\'', open + 1);
   if (close == std::string_view::npos)
     return fail(Code::invalid, "no closing ' for " + quote(line.substr(open)));
@@ -153,11 +136,11 @@ Result<std::size_t> WordReader::read_literal(std::size_t open, std::size_t end) 
 }
 
 // The word "..." that opens at `open`. Answers where it ends.
-Result<std::size_t> WordReader::read_escaped(std::size_t open, std::size_t end) {
-  const std::string_view line = std::string_view(buffer_).substr(0, end);
+Result<std::size_t> WordReader::read_escaped(std::string_view line, std::size_t open) {
+  char* const bytes = inbox_.data();  // Where `line` looks at.
   const std::size_t begin = open + 1;
   std::size_t out = begin;
-  for (std::size_t at = begin; at < end;) {
+  for (std::size_t at = begin; at < line.size();) {
     if (line[at] == '"') {
       words_.push_back(line.substr(begin, out - begin));
       return at + 1;
@@ -171,7 +154,7 @@ Result<std::size_t> WordReader::read_escaped(std::size_t open, std::size_t end) 
       }
       escape = *read;
     }
-    buffer_[out++] = escape.byte;
+    bytes[out++] = escape.byte;
     at += escape.size;
   }
   return fail(Code::invalid, "no closing \" for " + quote(line.substr(open)));
@@ -181,13 +164,13 @@ Result<std::size_t> WordReader::read_escaped(std::size_t open, std::size_t end) 
 
 Result<bool> WordReader::next_array() {
   if (!words_left_) {
-    const std::string_view rest = std::string_view(buffer_).substr(begin_ + 1);
+    const std::string_view rest = inbox_.rest().substr(1);
     const NumberLine count = read_number_line(rest);
     if (count.state == NumberLine::State::partial) return false;
     if (count.state == NumberLine::State::broken || count.value < -1)
       return broken_number("the number of words", rest.substr(0, count.size));
     if (count.value <= 0) {
-      take(begin_ + 1 + count.size);
+      take(1 + count.size);
       return true;
     }
     if (static_cast<std::uint64_t>(count.value) > limits_.words_max)
@@ -199,14 +182,14 @@ Result<bool> WordReader::next_array() {
     const Result<bool> whole = next_word();
     if (!whole || !*whole) return whole;
   }
-  for (const Piece& piece : pieces_) words_.emplace_back(buffer_.data() + begin_ + piece.begin, piece.size);
-  take(begin_ + scanned_);
+  for (const Piece& piece : pieces_) words_.push_back(inbox_.rest().substr(piece.begin, piece.size));
+  take(scanned_);
   return true;
 }
 
 // The next word of an array, in one or more calls. Answers whether it is whole.
 Result<bool> WordReader::next_word() {
-  std::string_view rest = std::string_view(buffer_).substr(begin_ + scanned_);
+  std::string_view rest = inbox_.rest().substr(scanned_);
   if (!word_size_) {
     if (rest.empty()) return false;
     if (rest.front() != '$')

@@ -18,11 +18,11 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "duelease/result.h"
+#include "protocol/inbox.h"
 
 namespace duelease::protocol {
 
@@ -48,7 +48,7 @@ class WordReader {
   Result<std::optional<Words>> next();
 
   // Of the requests that were not taken yet.
-  std::size_t bytes_held() const { return buffer_.size() - begin_; }
+  std::size_t bytes_held() const { return inbox_.held(); }
 
  private:
   // Each answers whether a request is whole; `words_` has its words then, none if it is passed over.
@@ -56,24 +56,24 @@ class WordReader {
   Result<bool> next_array();
 
   Result<> split_line(std::size_t end);
-  Result<std::size_t> read_literal(std::size_t open, std::size_t end);
-  Result<std::size_t> read_escaped(std::size_t open, std::size_t end);
+  Result<std::size_t> read_literal(std::string_view line, std::size_t open);
+  Result<std::size_t> read_escaped(std::string_view line, std::size_t open);
   Result<bool> next_word();
-  void take(std::size_t end);
+  void take(std::size_t size);
 
-  struct Piece {
-    std::size_t begin;  // From `begin_`.
+  struct Piece {  // Of the request at hand.
+    std::size_t begin;
     std::size_t size;
   };
 
   WordLimits limits_;
-  std::string buffer_{};
-  std::size_t begin_ = 0;    // Of the request at hand, in `buffer_`.
-  std::size_t scanned_ = 0;  // So much of it has been looked at.
-  std::optional<std::size_t>
-      words_left_{};                        // Array form, behind the first number: of the words not here yet.
-  std::optional<std::size_t> word_size_{};  // Array form, behind the number of a word.
-  std::vector<Piece> pieces_{};             // Its words so far.
+  Inbox inbox_{};                // Begins with the request at hand.
+  std::size_t scanned_ = 0;      // So much of it has been looked at.
+  std::vector<Piece> pieces_{};  // Array form: its words so far.
+  // Array form, behind the first number: how many words are not here yet.
+  std::optional<std::size_t> words_left_{};
+  // Array form, behind the length of a word.
+  std::optional<std::size_t> word_size_{};
   std::vector<std::string_view> words_{};
   std::optional<Error> error_{};
 };

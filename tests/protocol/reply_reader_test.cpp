@@ -91,6 +91,7 @@ std::string error(std::string_view bytes, Code code = Code::invalid, ReplyLimits
 TEST_CASE("every kind of reply is read", "[reply_reader]") {
   CHECK(values("+OK\r\n") == "+OK;");
   CHECK(values("+\r\n") == "+;");
+  CHECK(values("+a long line\r\n+\r\n:1\r\n-\r\n") == "+a long line;+;1;-;");
   CHECK(values("-ERR what was wrong\r\n") == "-ERR what was wrong;");
   CHECK(values(":0\r\n:-1\r\n:9223372036854775807\r\n:-9223372036854775808\r\n") ==
         "0;-1;9223372036854775807;-9223372036854775808;");
@@ -124,7 +125,7 @@ TEST_CASE("what is no RESP2 is an error that shows it", "[reply_reader]") {
   CHECK(error("*1\r\nx") == "a reply begins with one of + - : $ *, not with 'x'");
 }
 
-TEST_CASE("replies before a broken one are read; the error is final", "[reply_reader]") {
+TEST_CASE("replies before a broken one are read, and the error is final", "[reply_reader]") {
   CHECK(read_replies("+OK\r\n:1\r\nx+OK\r\n").values == "+OK;1;");
 }
 
@@ -161,6 +162,19 @@ TEST_CASE("a promised length of a reply costs no memory", "[reply_reader]") {
     CHECK_FALSE(reply->has_value());
     CHECK(largest_allocation() < 2000);
   }
+}
+
+TEST_CASE("memory of a large reply is given back", "[reply_reader]") {
+  std::string bytes;
+  print_bulk(bytes, std::string(1'000'000, 'x'));
+  ReplyReader reader;
+  reader.feed(bytes);
+  REQUIRE(reader.next().has_value());
+  REQUIRE(reader.next().has_value());  // None is left.
+  // The buffer is a small one again: had it been kept, this would not need a new one.
+  reset_largest_allocation();
+  reader.feed(std::string_view(bytes).substr(0, 60'000));
+  CHECK(largest_allocation() >= 60'000);
 }
 
 TEST_CASE("large replies that come byte by byte are linear work", "[reply_reader]") {

@@ -35,7 +35,7 @@ TEST_CASE("help tells the commands and the exit codes", "[cli]") {
   for (const char* word :
        {"schedule", "import", "work",  "claim", "complete", "fail",    "release",    "extend", "pop",
         "watch",    "ping",   "order", "list",  "why",      "cancel",  "reschedule", "retry",  "stats",
-        "queue",    "purge",  "reap",  "check", "backup",   "restore", "Exit codes:"}) {
+        "queue",    "serve", "password",    "purge",  "reap",  "check", "backup",   "restore", "Exit codes:"}) {
     INFO(word);
     CHECK_THAT(ran.out, Catch::Contains(word));
   }
