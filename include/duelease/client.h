@@ -183,7 +183,7 @@ class Client final : public WorkSource {
   Result<std::uint64_t> purge(PurgeRequest request);
   void purge(PurgeRequest request, Callback<std::uint64_t> done);
 
-  // Two requests: the change, and then the settings as they are.
+  // Two requests: the change, and then the settings as they are. Before them a third when it must not create.
   Result<QueueSettings> set_queue(QueueSetRequest request);
   void set_queue(QueueSetRequest request, Callback<QueueSettings> done);
   Result<QueueSettings> pause(std::string queue);

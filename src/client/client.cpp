@@ -314,8 +314,13 @@ Result<QueueSettings> Client::set_queue(QueueSetRequest request) {
   return wait_for<QueueSettings>(
       [&](Callback<QueueSettings> done) { set_queue(std::move(request), std::move(done)); });
 }
+// The wire has no word for `create`. A queue that exists never goes, so it may be asked for first.
 void Client::set_queue(QueueSetRequest request, Callback<QueueSettings> done) {
-  impl_->set_and_show(std::move(request), std::move(done));
+  if (request.create) return impl_->set_and_show(std::move(request), std::move(done));
+  queue_settings(request.queue, [impl = impl_.get(), request, done](const Result<QueueSettings>& found) {
+    if (!found) return done(Unexpected{found.error()});
+    impl->set_and_show(request, done);
+  });
 }
 Result<QueueSettings> Client::pause(std::string queue) {
   return wait_for<QueueSettings>(

@@ -48,25 +48,41 @@ void Core::tick(Now now) {
   end_waits(now);
 }
 
-std::optional<Monotonic> Core::next_wake(Now now) const {
+std::optional<Monotonic> Core::next_wake(Now now) {
+  look_at_touched();
   std::optional<Monotonic> wake;
   const auto at = [&](Monotonic when) {
     if (!wake || when < *wake) wake = std::max(when, now.monotonic);
   };
   if (options_.upkeep && leases_.first_deadline()) at(*leases_.first_deadline());
   if (!wait_ends_.empty()) at(wait_ends_.begin()->first);
-  for (const auto& [name, waiters] : waiting_for_) {
-    const auto found = queues_.find(name);
-    if (found == queues_.end() || found->second.settings().paused) continue;
-    if (const std::optional<Time> due = found->second.earliest_due()) at(now.monotonic + (*due - now.wall));
-  }
+  if (!awaited_.empty()) at(now.monotonic + (awaited_.begin()->first - now.wall));
   if (scrubs_ > 0) at(now.monotonic);
-  for (const std::string& name : kept_for_a_time_) {
-    const std::optional<Monotonic> sweep =
-        options_.upkeep ? next_sweep(queues_.find(name)->second) : std::nullopt;
-    if (sweep) at(*sweep);
-  }
+  if (options_.upkeep && !sweeps_.empty()) at(sweeps_.begin()->first);
   return wake;
+}
+
+// Whatever changes what look_at_touched() looks at, calls this.
+void Core::touch(QueueState& queue) {
+  if (queue.touched) return;
+  queue.touched = true;
+  touched_.push_back(&queue);
+}
+
+void Core::look_at_touched() {
+  const auto place = [](auto& times, auto& from, auto to, std::string_view name) {
+    if (from == to) return;
+    if (from) times.erase({*from, name});
+    if (to) times.emplace(*to, name);
+    from = to;
+  };
+  for (QueueState* queue : std::exchange(touched_, {})) {
+    queue->touched = false;
+    ++looks_;
+    const bool awaited = waiting_for_.contains(queue->name) && !queue->settings().paused;
+    place(awaited_, queue->awaited_at, awaited ? queue->earliest_due() : std::nullopt, queue->name);
+    place(sweeps_, queue->sweep_at, queue->next_sweep(), queue->name);
+  }
 }
 
 Result<> Core::commit() {
@@ -183,6 +199,7 @@ void Core::keep_above(const model::Record& record) {
 void Core::moved(QueueState& queue, std::optional<State> from, std::optional<State> to) {
   if (from && queue.count(*from) > 0) --queue.count(*from);  // At 0 the store was damaged; check() tells.
   if (to) ++queue.count(*to);
+  touch(queue);
   if (queue.counts_changed) return;
   queue.counts_changed = true;
   counts_changed_.push_back(&queue);
@@ -194,6 +211,7 @@ void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& 
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
   queue.heads[record.priority].add(Spot{record.due, std::string(id)}, record, head_limit(queue));
+  touch(queue);
 }
 
 // Heads share their memory: the more of them there are, the less each may know.
@@ -206,6 +224,7 @@ void Core::dequeue(QueueState& queue, std::string_view id, const store::Place& p
   group_.erase(Family::queue, store::queue_key(queue.name, place, id));
   const auto head = queue.heads.find(place.priority);
   if (head != queue.heads.end()) head->second.remove(Spot{place.due, std::string(id)});
+  touch(queue);
 }
 
 void Core::end(QueueState& queue, std::string_view id, const model::Record& record) {
@@ -255,7 +274,7 @@ void Core::log(LogLevel level, const std::string& text) const {
 Now Core::tame(Now now) {
   now.monotonic = std::max(now.monotonic, last_monotonic_);
   last_monotonic_ = now.monotonic;
-  now.wall = std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+  now.wall = model::in_calendar(now.wall);
   return now;
 }
 

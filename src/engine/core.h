@@ -67,7 +67,7 @@ class Core {
   std::vector<Served> take_served();
 
   // When tick() has something to do next: `now` when it has now. Nothing: only after another command.
-  std::optional<Monotonic> next_wake(Now now) const;
+  std::optional<Monotonic> next_wake(Now now);
 
   // Whether commit() has nothing to write.
   bool group_empty() const { return group_.empty() && counts_changed_.empty() && !sequence_changed_; }
@@ -76,7 +76,11 @@ class Core {
 
   std::uint64_t sequence() const { return sequence_; }
   std::size_t leases() const { return leases_.size(); }
+  // By any thread: when the lease ends that `token` stands for. Nothing: it is not held now.
+  std::optional<Monotonic> lease_deadline(std::string_view queue, std::string_view id, Token token) const;
   std::size_t claims_waiting() const { return waiters_.size(); }
+  // How often a queue was looked at to learn when its time comes: what a group costs besides its commands.
+  std::uint64_t looks() const { return looks_; }
   // Damage that was met and mended, or passed over: what and how often.
   const std::map<std::string, std::uint64_t>& damage() const { return damage_; }
 
@@ -129,13 +133,13 @@ class Core {
   Result<> load_leases(Now now);
   Result<> load_lease(std::string_view key, std::string_view value, Now now);
   Result<> load_heads();
+  Result<> recount_lost_counts();
   void compare_lease_counts();
   void scrub(QueueState& queue, Now now);
 
   // core_sweep.cpp
   void sweep_all(Now now);
   void sweep(QueueState& queue, Now now);
-  std::optional<Monotonic> next_sweep(const QueueState& queue) const;
 
   // core_orders.cpp: one function a command
   Answered on(ScheduleRequest request, const Command& command);
@@ -181,6 +185,8 @@ class Core {
   Result<model::Record> whole_record(const HeldLease& held) const;
 
   // core.cpp: shared steps
+  void touch(QueueState& queue);
+  void look_at_touched();
   QueueState* find_queue(std::string_view name);
   Result<QueueState*> find_or_add_queue(std::string_view name);
   Result<Located> locate(QueueState& queue, std::string_view id, Time now);
@@ -206,9 +212,14 @@ class Core {
   bool sequence_changed_ = false;  // In the open group.
   Monotonic last_monotonic_ = Monotonic::min();
   std::map<std::string, QueueState, std::less<>> queues_;
-  std::vector<QueueState*> counts_changed_;             // In the open group.
-  std::size_t scrubs_ = 0;                              // Queues with a scrub_from.
-  std::set<std::string, std::less<>> kept_for_a_time_;  // Queues whose successes are.
+  std::vector<QueueState*> counts_changed_;  // In the open group.
+  std::size_t scrubs_ = 0;                   // Queues with a scrub_from.
+  // Where the time of a queue comes: the due time of each that a claim waits for, and the next sweep of each
+  // that has successes to sweep. So a group costs what it touched, and not a walk over all queues.
+  std::set<std::pair<Time, std::string_view>> awaited_;
+  std::set<std::pair<Monotonic, std::string_view>> sweeps_;
+  std::vector<QueueState*> touched_;  // Their times above may be out of date: see look_at_touched().
+  std::uint64_t looks_ = 0;
   LeaseTable leases_;
   // Waiting claims by arrival number, oldest first; and which of them wait for a queue.
   std::uint64_t last_waiter_ = 0;

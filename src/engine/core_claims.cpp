@@ -1,8 +1,8 @@
 // Handing out what is due: claim, pop, and claims that wait.
 //
 // A claim that finds nothing and may wait becomes a waiter. Nothing polls for it: tick() serves waiters
-// from what fell due, next_wake() names the time of the next due order that somebody waits for, and each
-// command that puts an order in tells the queue's head, from which both are computed.
+// from what fell due, next_wake() names the time of the next due order that somebody waits for. Both go by
+// awaited_, which has that time of each queue; each command that changes it touches the queue.
 #include <algorithm>
 #include <utility>
 
@@ -54,7 +54,10 @@ std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& comm
   }
   const std::uint64_t number = ++last_waiter_;
   const Monotonic deadline = command.now.monotonic + request.wait;
-  for (const std::string& queue : request.queues) waiting_for_[queue].insert(number);
+  for (const std::string& name : request.queues) {
+    waiting_for_[name].insert(number);
+    if (QueueState* queue = find_queue(name)) touch(*queue);
+  }
   if (!request.request.empty()) waiting_as_[{request.worker, request.request}].insert(number);
   wait_ends_.emplace(deadline, number);
   waiter_of_ticket_.emplace(command.ticket, number);
@@ -145,6 +148,7 @@ Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimReques
 // family queue.
 Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, std::size_t count,
                                                    ReplyBudget& budget) {
+  touch(queue);
   std::vector<std::uint8_t> priorities;
   for (const auto& [priority, head] : queue.heads) {
     if (!head.empty() && head.earliest_due() <= now) priorities.push_back(priority);
@@ -253,16 +257,16 @@ Result<> Core::refill(QueueState& queue, std::uint8_t priority, Time now, std::s
     if (Result<> read = cursor->status(); !read) return read;
   }
   head.refill(std::move(found), std::move(rest));
+  touch(queue);
   for (std::string& key : ghosts) group_.erase(Family::queue, std::move(key));
   return {};
 }
 
 void Core::serve_all(Now now) {
+  look_at_touched();
   std::vector<std::string> names;
-  for (const auto& [name, waiters] : waiting_for_) {
-    const QueueState* queue = find_queue(name);
-    const std::optional<Time> due = queue != nullptr ? queue->earliest_due() : std::nullopt;
-    if (due && *due <= now.wall) names.push_back(name);
+  for (auto next = awaited_.begin(); next != awaited_.end() && next->first <= now.wall; ++next) {
+    names.emplace_back(next->second);
   }
   serve(names, now);
 }
@@ -316,7 +320,9 @@ void Core::answer_waiter(std::uint64_t number, Answered reply) {
     const auto waiting = waiting_for_.find(queue);
     if (waiting == waiting_for_.end()) continue;  // Named twice.
     waiting->second.erase(number);
-    if (waiting->second.empty()) waiting_for_.erase(waiting);
+    if (!waiting->second.empty()) continue;
+    waiting_for_.erase(waiting);
+    if (QueueState* state = find_queue(queue)) touch(*state);
   }
   if (!waiter.request.request.empty()) {
     const auto same = waiting_as_.find({waiter.request.worker, waiter.request.request});

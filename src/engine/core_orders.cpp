@@ -202,15 +202,12 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
 }
 
 Core::Answered Core::on(QueueSetRequest request, const Command& command) {
+  if (!request.create && find_queue(request.queue) == nullptr) return no_queue(request.queue);
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
   (*queue)->row.settings = model::apply(request, (*queue)->settings());
-  if ((*queue)->settings().keep_success) {
-    kept_for_a_time_.insert(request.queue);
-    (*queue)->sweep_next = command.now.monotonic;
-  } else {
-    kept_for_a_time_.erase(request.queue);
-  }
+  if ((*queue)->settings().keep_success) (*queue)->sweep_next = command.now.monotonic;
+  touch(**queue);
   group_.put(Family::meta, store::settings_key(request.queue), store::encode_settings((*queue)->row));
   return Reply{(*queue)->settings()};
 }
@@ -236,7 +233,7 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
 
 Core::Answered Core::on(PurgeBatch request, const Command& command) {
   QueueState* queue = find_queue(request.queue);
-  if (queue == nullptr) return Reply{std::uint64_t{0}};
+  if (queue == nullptr) return no_queue(request.queue);
   std::uint64_t purged = 0;
   for (const std::string& id : request.ids) {
     const Result<Located> located = locate(*queue, id, command.now.wall);

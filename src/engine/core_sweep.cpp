@@ -28,19 +28,14 @@ Duration rest(Duration keep, std::uint64_t rows) {
 }  // namespace
 
 void Core::sweep_all(Now now) {
-  for (const std::string& name : kept_for_a_time_) {
-    QueueState& queue = queues_.find(name)->second;
-    const std::optional<Monotonic> next = next_sweep(queue);
-    if (next && *next <= now.monotonic) sweep(queue, now);
+  look_at_touched();
+  for (auto next = sweeps_.begin(); next != sweeps_.end() && next->first <= now.monotonic; ++next) {
+    sweep(*find_queue(next->second), now);
   }
 }
 
-std::optional<Monotonic> Core::next_sweep(const QueueState& queue) const {
-  if (queue.counts.success == 0) return std::nullopt;
-  return queue.sweep_from ? Monotonic::min() : queue.sweep_next;
-}
-
 void Core::sweep(QueueState& queue, Now now) {
+  touch(queue);
   const std::optional<Duration> keep = queue.settings().keep_success;
   const std::string prefix = store::queue_prefix(queue.name);
   if (!queue.sweep_from) {

@@ -19,6 +19,7 @@ struct QueueState {
   store::SettingsRow row;
   Counts counts;
   bool counts_changed = false;              // In the open group.
+  bool counts_lost = false;                 // While opening: they did not decode.
   std::map<std::uint8_t, QueueHead> heads;  // Of each priority in use.
   // Damage: the store counted so many more PROCESSING orders than it had leases when it was opened. They
   // are looked for from `scrub_from` on.
@@ -30,6 +31,11 @@ struct QueueState {
   std::uint64_t sweep_rows = 0;
   Monotonic sweep_next = Monotonic::min();
 
+  // Since the core last looked. The times are those under which it finds the queue.
+  bool touched = false;
+  std::optional<Time> awaited_at;
+  std::optional<Monotonic> sweep_at;
+
   const QueueSettings& settings() const { return row.settings; }
 
   // No order can be due before this.
@@ -39,6 +45,12 @@ struct QueueState {
       if (!head.empty() && (!earliest || head.earliest_due() < *earliest)) earliest = head.earliest_due();
     }
     return earliest;
+  }
+
+  // Nothing: there is nothing to sweep.
+  std::optional<Monotonic> next_sweep() const {
+    if (!settings().keep_success || counts.success == 0) return std::nullopt;
+    return sweep_from ? Monotonic::min() : sweep_next;
   }
 
   // Of a state that this version knows.

@@ -112,6 +112,7 @@ Result<std::uint64_t> restored_sequence(const Store& store, std::uint64_t restor
 Result<> raise_sequence(const fs::path& folder, std::uint64_t restores, std::uint64_t tokens_above) {
   RocksOptions options;
   options.create_if_missing = false;
+  options.raises_sequence_after_crash = false;
   const Result<std::unique_ptr<Store>> store = open_rocks_store(folder, options);
   if (!store) return Unexpected{store.error()};
   const Result<std::uint64_t> sequence = restored_sequence(**store, restores, tokens_above);

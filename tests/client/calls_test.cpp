@@ -96,6 +96,12 @@ TEST_CASE("what upkeep calls", "[client]") {
   CHECK(well(client->pause("q")).paused);
   CHECK_FALSE(well(client->resume("q")).paused);
   CHECK(well(client->queue_settings("q")).tries == 3);
+  QueueSetRequest elsewhere;
+  elsewhere.queue = "none";
+  elsewhere.create = false;
+  CHECK(client->set_queue(elsewhere).error().code == Code::not_found);
+  set.create = false;
+  CHECK(well(client->set_queue(set)).tries == 3);
   set.tries = 2'000'000;
   const Result<QueueSettings> wrong = client->set_queue(set);
   REQUIRE_FALSE(wrong);

@@ -271,3 +271,69 @@ TEST_CASE("an upsert moves an order between priorities, and leaves one entry", "
   REQUIRE(ids_of(claimed) == Ids{"x", "y"});
   CHECK(claimed[0].payload == "new");
 }
+
+TEST_CASE("a group looks at the queues that it touched, however many are waited for", "[claims]") {
+  World world(Disk::memory);
+  world.check_always(false);
+  constexpr int claims = 300;
+  constexpr int queues_each = 64;
+  const auto name = [](int claim, int queue) {
+    return "q" + std::to_string(claim) + "-" + std::to_string(queue);
+  };
+  std::vector<std::uint64_t> tickets;
+  for (int claim = 0; claim < claims; ++claim) {
+    ClaimRequest request{.queues = {}, .worker = "w", .wait = 1h};
+    for (int queue = 0; queue < queues_each; ++queue) {
+      request.queues.push_back(name(claim, queue));
+      schedule_in(world, request.queues.back(), "later", world.now() + 30min);
+    }
+    tickets.push_back(world.claim_and_wait(std::move(request)));
+  }
+  world.core().next_wake(world.clocks());
+  const std::uint64_t before = world.core().looks();
+
+  schedule_in(world, name(7, 5), "not yet", world.now() + 1s);
+  world.tick();
+  CHECK(world.core().next_wake(world.clocks()) == world.clocks().monotonic + 1s);
+  world.claim({.queues = {name(9, 1)}, .worker = "v"});
+  world.tick();
+  CHECK(world.core().looks() - before <= 4);
+
+  world.pass(1s);
+  world.tick();
+  CHECK(served_ids(world, tickets[7]) == Ids{"not yet"});
+  CHECK(world.core().next_wake(world.clocks()) == world.clocks().monotonic + 30min - 1s);
+  // The queues of the claim that was served are waited for no longer.
+  CHECK(world.core().looks() - before <= 4 + queues_each + 2);
+  world.pass(30min - 1s);
+  world.tick();
+  CHECK(world.core().claims_waiting() == 0);
+}
+
+TEST_CASE("what changes the time of a queue that is waited for changes the wake-up", "[claims]") {
+  World world(Disk::memory);
+  const auto wakes_in = [&]() -> std::optional<Duration> {
+    const std::optional<Monotonic> wake = world.core().next_wake(world.clocks());
+    return wake ? std::optional<Duration>(*wake - world.clocks().monotonic) : std::nullopt;
+  };
+  const std::uint64_t ticket = world.claim_and_wait({.queues = {"q", "r"}, .worker = "w", .wait = 24h});
+  CHECK(wakes_in() == 24h);
+  world.schedule("x", world.now() + 3h);
+  CHECK(wakes_in() == 3h);
+  schedule_in(world, "r", "y", world.now() + 2h);
+  CHECK(wakes_in() == 2h);
+  world.set_queue({.queue = "r", .paused = true});
+  CHECK(wakes_in() == 3h);
+  world.reschedule("x", world.now() + 4h);
+  CHECK(wakes_in() == 4h);
+  world.set_queue({.queue = "r", .paused = false});
+  CHECK(wakes_in() == 2h);
+  world.step_wall_clock(30min);
+  CHECK(wakes_in() == 90min);
+  world.step_wall_clock(-30min);
+  world.tell(CancelRequest{"r", "y"});
+  CHECK(wakes_in() == 4h);
+  world.core().cancel_claim(ticket);
+  world.tick();
+  CHECK_FALSE(wakes_in());
+}

@@ -29,8 +29,10 @@
 using namespace duelease;
 using namespace duelease::store;
 namespace fs = std::filesystem;
+using test::Image;
 using test::read_folder;
 using test::TemporaryFolder;
+using test::write_folder;
 
 namespace {
 
@@ -437,11 +439,17 @@ TEST_CASE("a log that ends torn is read up to the tear") {
 
 namespace {
 
-// A store whose log holds `count` writes "0", "1", ... and nothing else.
-void make_log(const fs::path& folder, int count, std::size_t value_bytes) {
-  open_well(folder, RocksOptions{});
-  const std::unique_ptr<Store> store = open_well(folder, RocksOptions{});
-  for (int i = 0; i < count; ++i) put(*store, Family::app, std::to_string(i), std::string(value_bytes, 'x'));
+// Leaves in `folder` what kill -9 leaves of a store whose log holds the writes "0", "1", ... and nothing else.
+void make_log(const fs::path& folder, int count, std::size_t value_bytes, bool synced) {
+  const fs::path live = folder.string() + ".live";
+  open_well(live, RocksOptions{});
+  const std::unique_ptr<Store> store = open_well(live, RocksOptions{});
+  for (int i = 0; i < count; ++i) {
+    const Change change{Family::app, std::to_string(i), std::string(value_bytes, 'x')};
+    REQUIRE(store->write(std::vector{change}));
+    if (synced) REQUIRE(store->sync());
+  }
+  fs::copy(live, folder, fs::copy_options::recursive);
 }
 
 }  // namespace
@@ -452,9 +460,9 @@ TEST_CASE("a log with a block that was never written is read up to there") {
   constexpr std::size_t block = 32 * 1024;
   constexpr std::size_t trial_bytes = 1000;
   const TemporaryFolder folder;
-  make_log(folder / "trial", 1, trial_bytes);
+  make_log(folder / "trial", 1, trial_bytes, false);
   const std::size_t overhead = fs::file_size(find_file(folder / "trial", ".log")) - trial_bytes;
-  make_log(folder / "store", 6, block - overhead - 1);  // One more byte says how long the value is.
+  make_log(folder / "store", 6, block - overhead - 1, false);  // One more byte says how long the value is.
 
   const fs::path log = find_file(folder / "store", ".log");
   std::string bytes = read_folder(folder / "store").at(log.filename().string());
@@ -465,6 +473,69 @@ TEST_CASE("a log with a block that was never written is read up to there") {
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].first == "0");
   CHECK(rows[1].first == "1");
+}
+
+// A tear at the end of the log looks like rot in the middle of it, but for what follows.
+TEST_CASE("a log that has rotted in front of synced writes is corrupt, and is left as it is") {
+  constexpr int count = 40;
+  const std::size_t value_bytes = GENERATE(40, 5000);  // All in one block, and across many.
+  const TemporaryFolder folder;
+  make_log(folder / "store", count, value_bytes, true);
+  const fs::path log = find_file(folder / "store", ".log");
+  const Image sound = read_folder(folder / "store");
+  const std::string bytes = sound.at(log.filename().string());
+  const std::size_t last_write = bytes.size() - bytes.size() / count;
+  int corrupt = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 97) {
+    INFO("byte " << at << " of " << bytes.size());
+    std::string rotten = bytes;
+    rotten[at] = static_cast<char>(rotten[at] ^ 0x10);
+    overwrite(log, rotten);
+    if (at < last_write) {
+      const Image before = read_folder(folder / "store");
+      const Error error = open_badly(folder / "store");
+      CHECK(error.code == Code::corrupt);
+      CHECK(error.message.find("writes that were on disk cannot be read") != std::string::npos);
+      CHECK(read_folder(folder / "store") == before);
+      ++corrupt;
+    } else {  // Nothing follows that could tell.
+      std::string said;
+      RocksOptions options = small_options();
+      options.log = [&said](LogLevel, std::string_view text) { said = text; };
+      CHECK(rows_of(*open_well(folder / "store", options), Family::app).size() == count - 1);
+      CHECK(said.find("bytes of its log are no whole write") != std::string::npos);
+    }
+    write_folder(folder / "store", sound);
+  }
+  CHECK(corrupt > 80);
+}
+
+TEST_CASE("after anything but a clean close the sequence goes on far above") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "store");
+    put(*store, Family::meta, std::string(sequence_key), encode_sequence(7));
+    fs::copy(folder / "store", folder / "killed", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "store")) == 7);
+  CHECK(sequence_of(*open_well(folder / "store")) == 7);  // Also when nothing was written in between.
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "killed");
+    CHECK(sequence_of(*store) == 7 + limits::crash_jump);
+    fs::copy(folder / "killed", folder / "again", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "killed")) == 7 + limits::crash_jump);
+  CHECK(sequence_of(*open_well(folder / "again")) == 7 + 2 * limits::crash_jump);
+}
+
+TEST_CASE("the sequence never jumps past its end") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "store");
+    put(*store, Family::meta, std::string(sequence_key), encode_sequence(limits::sequence_max - 5));
+    fs::copy(folder / "store", folder / "killed", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "killed")) == limits::sequence_max);
 }
 
 // ---- Backup -------------------------------------------------------------------------------------
