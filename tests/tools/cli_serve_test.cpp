@@ -71,9 +71,8 @@ TEST_CASE("serve takes its settings from a file, and the command line goes first
       "# A comment\nport = 1\nmax-line = \"1KiB\"\nlisten = [\"127.0.0.1\", \"::1\"]\ninsecure = true\n"
       "store = \"" +
           shop.path("another").string() + "\"\ndurability = \"interval\"\n");
-  const auto server = std::make_unique<Running>(
-      shop.path("."),
-      std::vector<std::string>{"serve", "--config", shop.path("duelease.toml").string(), "--port", "0"}, "");
+  const auto server =
+      shop.start_bare({"serve", "--config", shop.path("duelease.toml").string(), "--port", "0"});
   CHECK_THAT(say(port_of(*server), std::string(1100, 'x')), Catch::Contains("1024"));
   server->signal(SIGTERM);
   const Ran ran = server->wait();
