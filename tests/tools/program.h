@@ -126,7 +126,7 @@ inline std::string port_of(const Running& server) {
     const std::string log = server.err_so_far();
     const std::size_t start = log.find(" port ");
     if (start == std::string::npos || log.find('\n', start) == std::string::npos) return false;
-    port = log.substr(start + 6, log.find('\n', start) - start - 6);
+    port = log.substr(start + 6, log.find_first_not_of("0123456789", start + 6) - start - 6);
     return true;
   }));
   return port;
