@@ -200,11 +200,12 @@ Result<> read_settings_file(const std::string& file, const std::vector<Setting>&
   }
   std::set<std::string> seen;
   for (const CLI::ConfigItem& item : items) {
+    if (!item.parents.empty()) {  // Also what CLI11 says where a table begins.
+      return wrong("there are no tables, and so no " + quote("[" + item.parents.front() + "]"));
+    }
     const auto found = std::find_if(settings.begin(), settings.end(),
                                     [&item](const Setting& setting) { return setting.name == item.name; });
-    if (found == settings.end() || !item.parents.empty()) {
-      return wrong("there is no setting " + quote(item.fullname()));
-    }
+    if (found == settings.end()) return wrong("there is no setting " + quote(item.name));
     if (!seen.insert(item.name).second) return wrong(item.name + " is given twice");
     if (item.inputs.empty() || (item.inputs.size() > 1 && !found->repeats)) {
       return wrong(fmt::format("{} takes one value, and {} are given", item.name, item.inputs.size()));

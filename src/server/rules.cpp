@@ -4,6 +4,8 @@
 #include <string>
 #include <variant>
 
+#include "base/quote.h"
+
 namespace duelease::server {
 namespace {
 
@@ -107,8 +109,7 @@ constexpr auto rows(std::index_sequence<i...>) {
 constexpr auto rules = rows(std::make_index_sequence<std::variant_size_v<p::Request>>());
 
 p::Refusal denied_queue(const User& user, std::string_view queue) {
-  return {p::WireCode::denied,
-          "user " + user.name + " must not use queue " + std::string(queue.substr(0, 128))};
+  return {p::WireCode::denied, "user " + user.name + " must not use queue " + base::quote(queue, 128)};
 }
 
 }  // namespace
