@@ -109,9 +109,7 @@ std::string size_with_default(const std::string& help, std::size_t value) {
   return fmt::format("{}; {} by default", help, size);
 }
 
-}  // namespace
-
-namespace {
+// ---- The settings -------------------------------------------------------------------------------
 
 std::vector<Setting> server_settings(ServerOptions& s) {
   return {
