@@ -14,7 +14,7 @@ namespace p = protocol;
 constexpr std::string_view needs_name(Needs needs) {
   switch (needs) {
     case Needs::nothing:
-    case Needs::login: return "any";
+    case Needs::login:
     case Needs::read: return "any";
     case Needs::produce: return "producer";
     case Needs::work: return "worker";
@@ -125,7 +125,7 @@ std::optional<p::Refusal> forbidden(const User* user, const p::Request& request)
                                                std::string(needs_name(asked.needs)) + ", which user " +
                                                user->name + " has not"};
   }
-  if (user->may_use_all()) return std::nullopt;
+  if (user->may_use_all) return std::nullopt;
   return std::visit(
       [user]<class R>(const R& r) -> std::optional<p::Refusal> {
         if constexpr (requires { r.queues; }) {

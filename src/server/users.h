@@ -30,9 +30,9 @@ struct User {
   std::vector<std::string> queues;  // Whole names; beginnings, with a `*` behind; or "*".
   std::string hash;
 
+  bool may_use_all = false;  // "*" is among them.
+
   bool may_use(std::string_view queue) const;
-  bool may_use_all() const { return may_use_all_; }
-  bool may_use_all_ = false;
 };
 
 class Users {

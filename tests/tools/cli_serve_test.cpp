@@ -64,6 +64,29 @@ TEST_CASE("a second SIGTERM ends serve at once", "[cli][serve]") {
   ::pclose(worker);
 }
 
+TEST_CASE("serve killed and started again keeps what it acknowledged, and its leases", "[cli][serve]") {
+  const Shop shop;
+  const std::string claim = "CLAIM q w REQUEST r LEASE 1h\\n";
+  std::string first;
+  {
+    const auto server = shop.start({"serve", "--port", "0"});
+    first = say(port_of(*server), "SCHEDULE q 1 NOW\\n" + claim);
+    CHECK_THAT(first, Catch::StartsWith("+SCHEDULED\r\n*1\r\n"));
+    server->signal(SIGKILL);
+    server->wait();
+  }
+  const auto server = shop.start({"serve", "--port", "0"});
+  const std::string port = port_of(*server);
+  CHECK_THAT(say(port, "CLAIM q another\\n"), Catch::StartsWith("*0\r\n"));
+  // The token, and more: the end of the lease may have moved by a little.
+  const std::string again = say(port, claim);
+  const std::size_t head = std::string("*1\r\n*9\r\n$1\r\n1\r\n:2\r\n:1\r\n").size();
+  CHECK(again.substr(0, head) == first.substr(std::string("+SCHEDULED\r\n").size(), head));
+  CHECK_THAT(say(port, "COMPLETE q 1 2\\n"), Catch::StartsWith("+COMPLETED\r\n"));
+  server->signal(SIGTERM);
+  CHECK(server->wait().exit == 0);
+}
+
 TEST_CASE("serve takes its settings from a file, and the command line goes first", "[cli][serve]") {
   const Shop shop;
   write_file(
