@@ -3,7 +3,9 @@
 // Reading and committing overlap: while the engine commits one batch the next is read. One batch is under
 // way at a time, so answers come in the order of the file and the memory is that of two batches.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,11 +39,17 @@ constexpr std::size_t batch_rows_max = 1000;
 constexpr std::size_t batch_bytes_max = 16 * 1024 * 1024;
 
 volatile sig_atomic_t stop_asked = 0;
+// Becomes readable then: a flag alone would be missed between the look at it and a read that waits.
+int stop_event = -1;
 
 // The first signal ends the import behind the batch under way, with its summary; a second one kills.
 void listen_for_interrupt() {
+  stop_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked = 1; };
+  action.sa_handler = [](int) {
+    stop_asked = 1;
+    ::eventfd_write(stop_event, 1);
+  };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
@@ -91,6 +99,7 @@ class Import {
   void read_file() {
     char buffer[256 * 1024];
     while (exit_ == Exit::ok) {
+      wait_for_bytes();
       if (stop_asked != 0) return end_with(Exit::interrupted, "interrupted");
       const ssize_t got = ::read(fd_, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
@@ -102,6 +111,12 @@ class Import {
       if (got == 0) break;
     }
     if (exit_ == Exit::ok && !mapper_) end_with(Exit::bad_input, "there is no header");
+  }
+
+  // Or for a signal.
+  void wait_for_bytes() const {
+    pollfd either[] = {{fd_, POLLIN, 0}, {stop_event, POLLIN, 0}};
+    ::poll(either, std::size(either), -1);
   }
 
   bool on_row(CsvRow& row) {
