@@ -34,7 +34,7 @@ TEST_CASE("help tells the commands and the exit codes", "[cli]") {
   CHECK(ran.exit == 0);
   for (const char* word :
        {"schedule", "import", "work", "order", "list", "why", "cancel", "reschedule", "retry", "stats",
-        "queue", "purge", "reap", "check", "backup", "restore", "Exit codes:"}) {
+        "queue", "serve", "password", "purge", "reap", "check", "backup", "restore", "Exit codes:"}) {
     INFO(word);
     CHECK_THAT(ran.out, Catch::Contains(word));
   }
