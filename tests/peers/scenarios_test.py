@@ -4,7 +4,7 @@ import threading
 import time
 import unittest
 
-from server import PATIENCE, Connection, Refusal, Server, eventually, fields, order
+from server import Connection, Refusal, Server, eventually, fields, order
 
 LATE = 3000  # Milliseconds; what a loaded machine may add to "at once".
 
@@ -16,12 +16,14 @@ def now_ms():
 class DownLongerThanTheLease(unittest.TestCase):
     """8"""
     COUNT = 10_000
+    # The leases were this long, and so long they have again after a start: the grace is longer.
+    LEASE = 6
 
     def test_live_tokens_complete_and_nothing_comes_again_at_once(self):
-        with Server("--restart-grace", "20s") as server:
+        with Server("--restart-grace", "1m") as server:
             with server.connect() as client:
                 client.ask_all([("SCHEDULE", "q", i, "NOW") for i in range(self.COUNT)])
-                held = client.claim("q", "holder", "COUNT", self.COUNT, "LEASE", "1s")
+                held = client.claim("q", "holder", "COUNT", self.COUNT, "LEASE", f"{self.LEASE}s")
                 self.assertEqual(len({order.id for order in held}), self.COUNT)
             server.kill()
             time.sleep(max(0.0, held[-1].lease_expires_at - now_ms()) / 1000 + 0.3)
@@ -32,15 +34,13 @@ class DownLongerThanTheLease(unittest.TestCase):
                 self.assertEqual(fields(other.ask("STATS", "q"))["leases"], self.COUNT)
                 live = held[:self.COUNT // 2]
                 replies = holder.ask_all([("COMPLETE", "q", order.id, order.token) for order in live])
-                in_time = time.monotonic() - up < 20
-                self.assertTrue(in_time, "too slow a machine for this test")
                 self.assertEqual(set(replies), {"COMPLETED"})
                 # The others come again when the grace is over, each once and with a higher token.
                 again = {}
                 while len(again) < self.COUNT - len(live):
-                    orders = other.claim("q", "other", "COUNT", self.COUNT, "LEASE", "1h", "WAIT", f"{PATIENCE}s")
+                    orders = other.claim("q", "other", "COUNT", self.COUNT, "LEASE", "1h", "WAIT", "60s")
                     self.assertTrue(orders)
-                    self.assertGreater(time.monotonic() - up, 19)
+                    self.assertGreater(time.monotonic() - up, self.LEASE - 1)
                     self.assertFalse(again.keys() & {order.id for order in orders})
                     again.update((order.id, order.token) for order in orders)
                 old = {order.id: order.token for order in held[len(live):]}
@@ -94,8 +94,13 @@ class IdleWakeUp(unittest.TestCase):
     def setUp(self):
         self.server = Server()
         self.addCleanup(self.server.__exit__)
-        self.producer = self.server.connect()
-        self.waiter = self.server.connect()
+        self.connections = []
+        self.addCleanup(lambda: [connection.close() for connection in self.connections])
+        self.connect()
+
+    def connect(self):
+        self.producer, self.waiter = self.server.connect(), self.server.connect()
+        self.connections += [self.producer, self.waiter]
 
     def wait(self):
         self.waiter.send("CLAIM", "q", "w", "WAIT", "1h")
@@ -110,6 +115,7 @@ class IdleWakeUp(unittest.TestCase):
         self.assertEqual(order(claimed).id, id_)
         self.assertGreaterEqual(late, 0)
         self.assertLess(late, LATE)
+        self.assertEqual(self.waiter.ask("COMPLETE", "q", id_, order(claimed).token), "COMPLETED")
 
     def test_three_seconds_of_silence(self):
         self.wait()
@@ -120,7 +126,7 @@ class IdleWakeUp(unittest.TestCase):
         self.wait()
         self.schedule("1", "+1s")
         self.waiter.reset()
-        self.waiter = self.server.connect()
+        self.connect()
         self.wait()
         self.delivered("1")
 
@@ -130,7 +136,7 @@ class IdleWakeUp(unittest.TestCase):
                 self.schedule(end.__name__, "+1500ms")
                 end()
                 self.server.start()
-                self.producer, self.waiter = self.server.connect(), self.server.connect()
+                self.connect()
                 self.wait()
                 self.delivered(end.__name__)
 
