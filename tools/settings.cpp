@@ -194,7 +194,7 @@ std::vector<Setting> all_settings(Settings& settings) {
       {"store", "DIR", "", text(settings.store)},
       {"durability", "LEVEL", "",
        one_of<Durability>(
-           e.durability,
+           settings.engine.durability,
            {{"sync", Durability::sync}, {"interval", Durability::interval}, {"none", Durability::none}})},
   };
   all.insert(all.end(), others.begin(), others.end());
