@@ -11,7 +11,8 @@ def cancel(order, goods):
 
 
 while True:
-    for order, token, _, _, _, goods, *_ in server.execute_command("CLAIM", "unpaid", f"py-{os.getpid()}", "WAIT", "30s"):
+    claimed = server.execute_command("CLAIM", "unpaid", f"py-{os.getpid()}", "WAIT", "30s")
+    for order, token, _, _, _, goods, *_ in claimed:
         try:
             cancel(order, goods)
             server.execute_command("COMPLETE", "unpaid", order, token)
