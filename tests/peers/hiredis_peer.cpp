@@ -80,6 +80,12 @@ std::string all_bytes() {
 
 const std::string binary = all_bytes();
 
+void log_in(const Connection& connection) {
+  const char* const user = std::getenv("DUELEASE_USER");
+  if (user == nullptr) return;
+  same(*ask(connection, {"AUTH", user, std::getenv("DUELEASE_PASSWORD")}), REDIS_REPLY_STATUS, "OK");
+}
+
 void one_order(const Connection& client) {
   same(*ask(client, {"SCHEDULE", "q", "bin", "NOW", "PAYLOAD", binary}), REDIS_REPLY_STATUS, "SCHEDULED");
   const Reply duplicate = ask(client, {"SCHEDULE", "q", "bin", "NOW"});
@@ -99,6 +105,7 @@ void one_order(const Connection& client) {
 
 void a_claim_that_waits(const Connection& client) {
   const Connection waiter = connect();
+  log_in(waiter);
   append(*waiter, {"CLAIM", "q", "w", "WAIT", "60s"});
   int sent = 0;
   while (sent == 0) check(redisBufferWrite(waiter.get(), &sent) == REDIS_OK, "write");
@@ -144,6 +151,7 @@ void pipelines(const Connection& client) {
 
 int main() {
   const Connection client = connect();
+  log_in(client);
   same(*ask(client, {"PING"}), REDIS_REPLY_STATUS, "PONG");
   one_order(client);
   a_claim_that_waits(client);
@@ -160,6 +168,7 @@ int main() {
   void* reply = nullptr;
   check(redisGetReply(client.get(), &reply) == REDIS_ERR, "the old connection has died");
   check(redisReconnect(client.get()) == REDIS_OK, "reconnect");
+  log_in(client);
   same(field(*ask(client, {"ORDER", "q", "bin"}), "result"), REDIS_REPLY_STRING, binary);
   std::puts("all well");
 }

@@ -6,6 +6,7 @@ function connect(): Redis
 {
     $redis = new Redis();
     $redis->connect('127.0.0.1', (int) getenv('DUELEASE_PORT'));
+    if (getenv('DUELEASE_USER')) $redis->auth([getenv('DUELEASE_USER'), getenv('DUELEASE_PASSWORD')]);
     $redis->setOption(Redis::OPT_READ_TIMEOUT, 120);
     $redis->setOption(Redis::OPT_REPLY_LITERAL, true);  // Of "+SCHEDULED" give the text, not true.
     return $redis;

@@ -6,11 +6,15 @@ import sys
 
 from server import request
 
-PORT = os.environ["DUELEASE_PORT"]
+TO_THE_SERVER = ["-p", os.environ["DUELEASE_PORT"]]
+if user := os.environ.get("DUELEASE_USER"):
+    TO_THE_SERVER += ["--user", user, "-a", os.environ["DUELEASE_PASSWORD"]]
+# About a password among the arguments.
+NO_WARNING = {"redis-cli": ["--no-auth-warning"], "redis-benchmark": []}
 
 
 def run(program, *words, stdin=b""):
-    ran = subprocess.run([program, "-p", PORT, *words], input=stdin, capture_output=True, timeout=120, check=False)
+    ran = subprocess.run([program, *TO_THE_SERVER, *NO_WARNING[program], *words], input=stdin, capture_output=True, timeout=120, check=False)
     return ran.returncode, ran.stdout, ran.stderr
 
 
@@ -74,7 +78,7 @@ waiting = int(cli("STATS", "bench").splitlines()[1])
 assert 9900 < waiting <= 10000, waiting  # Random ids: a few may meet.
 
 # One redis-cli that outlives the server: it connects again by itself.
-with subprocess.Popen(["redis-cli", "-p", PORT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+with subprocess.Popen(["redis-cli", *TO_THE_SERVER, *NO_WARNING["redis-cli"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                       stderr=subprocess.STDOUT, text=True) as shell:
     shell.stdin.write("PING\n")
     shell.stdin.flush()

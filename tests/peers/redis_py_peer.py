@@ -6,8 +6,9 @@ import threading
 import redis
 
 
-def connect(**options):
-    return redis.Redis(port=int(os.environ["DUELEASE_PORT"]), **options)
+def connect():
+    return redis.Redis(port=int(os.environ["DUELEASE_PORT"]), username=os.environ.get("DUELEASE_USER"),
+                       password=os.environ.get("DUELEASE_PASSWORD"))
 
 
 def same(got, wanted):

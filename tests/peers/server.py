@@ -33,14 +33,26 @@ def eventually(condition, patience=PATIENCE):
 class Server:
     """With a new store; start() again after kill() or stop() goes on with it, at the same port."""
 
-    def __init__(self, *options, in_memory=True):
+    def __init__(self, *options, in_memory=True, login=None):
+        """`login`: the user and the password of everybody who connects."""
         self.options = options
+        self.login = login
         # In memory, as the other tests: what a killed process wrote stays there too.
         memory = "/dev/shm" if in_memory and os.path.isdir("/dev/shm") else None
         self.folder = tempfile.mkdtemp(prefix="duelease-peer-", dir=memory)
         self.port = 0
         self.process = None
+        if login:
+            self.make_users_file()
         self.start()
+
+    def make_users_file(self):
+        user, password = self.login
+        path = f"{self.folder}/users"
+        with open(path, "wb") as file:
+            subprocess.run([os.environ["DUELEASE_PROGRAM"], "password", user, "admin", "*"], stdout=file,
+                           input=f"{password}\n".encode(), check=True)
+        self.options += ("--users", path)
 
     def __enter__(self):
         return self
@@ -81,7 +93,10 @@ class Server:
         return process.wait(PATIENCE)
 
     def connect(self):
-        return Connection(self.port)
+        connection = Connection(self.port)
+        if self.login:
+            connection.ask("AUTH", *self.login)
+        return connection
 
     def ask(self, *words):
         """By a connection of its own."""

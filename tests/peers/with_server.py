@@ -1,10 +1,11 @@
-"""with_server.py [--need PACKAGE COMMAND]... [--npm FOLDER] -- COMMAND...
+"""with_server.py [--need PACKAGE COMMAND]... [--npm FOLDER] [--login] -- COMMAND...
 
 Runs a client of some other language against a server of its own: DUELEASE_PORT tells it where. When it prints
 the line "restart", the server is killed (kill -9) and started again, and it gets the line "restarted". It must
 end with 0 and have printed "all well", so that a client that does nothing is not taken for one that works.
 
 --need: the command must end with 0, else the test is skipped and names the Debian package.
+--login: the server has a user, and the client gets DUELEASE_USER and DUELEASE_PASSWORD.
 --npm: installs the packages of tests/peers/node there, once, and lets the client find them.
 """
 import fcntl
@@ -40,6 +41,7 @@ def install_npm_packages(folder):
 
 def main(arguments):
     environment = dict(os.environ)
+    login = None
     while arguments[0] != "--":
         if arguments[0] == "--need":
             package, command = arguments[1:3]
@@ -49,9 +51,13 @@ def main(arguments):
         elif arguments[0] == "--npm":
             environment["NODE_PATH"] = install_npm_packages(arguments[1])
             arguments = arguments[2:]
+        elif arguments[0] == "--login":
+            login = ("shop", "open sesame")
+            environment["DUELEASE_USER"], environment["DUELEASE_PASSWORD"] = login
+            arguments = arguments[1:]
         else:
             sys.exit(__doc__)
-    with Server() as server:
+    with Server(login=login) as server:
         environment["DUELEASE_PORT"] = str(server.port)
         said = []
         with subprocess.Popen(arguments[1:], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -80,6 +80,7 @@ async function converse(connect, ErrorReply) {
 module.exports = {
   converse,
   port: Number(process.env.DUELEASE_PORT),
+  login: {username: process.env.DUELEASE_USER, password: process.env.DUELEASE_PASSWORD},
   end: (error) => {
     console.error(error);
     process.exit(1);

@@ -1,9 +1,9 @@
 'use strict';
 const Redis = require('ioredis');
-const {converse, port, end} = require('./conversation.js');
+const {converse, port, login, end} = require('./conversation.js');
 
 async function connect() {
-  const redis = new Redis(port);
+  const redis = new Redis({port, ...login});
   redis.on('error', () => {});  // While the server is away.
   return {
     ask: ([verb, ...words], {binary} = {}) => (binary ? redis.callBuffer(verb, ...words) : redis.call(verb, ...words)),

@@ -1,9 +1,9 @@
 'use strict';
 const {createClient, commandOptions, ErrorReply} = require('redis');
-const {converse, port, end} = require('./conversation.js');
+const {converse, port, login, end} = require('./conversation.js');
 
 async function connect() {
-  const redis = createClient({socket: {port}});
+  const redis = createClient({socket: {port}, ...login});
   redis.on('error', () => {});  // While the server is away.
   await redis.connect();
   return {
