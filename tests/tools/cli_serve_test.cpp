@@ -5,25 +5,13 @@
 #include "program.h"
 
 using duelease::test::eventually;
+using duelease::test::port_of;
 using duelease::test::Ran;
 using duelease::test::Running;
 using duelease::test::Shop;
 using duelease::test::write_file;
 
 namespace {
-
-// The port that it says it listens on.
-std::string port_of(const Running& server) {
-  std::string port;
-  REQUIRE(eventually([&] {
-    const std::string log = server.err_so_far();
-    const std::size_t start = log.find(" port ");
-    if (start == std::string::npos || log.find('\n', start) == std::string::npos) return false;
-    port = log.substr(start + 6, log.find('\n', start) - start - 6);
-    return true;
-  }));
-  return port;
-}
 
 // What the server answers to these lines.
 std::string say(const std::string& port, const std::string& lines) {
@@ -106,9 +94,8 @@ TEST_CASE("serve takes its settings from a file, and the command line goes first
       "# A comment\nport = 1\nmax-line = \"1KiB\"\nlisten = [\"127.0.0.1\", \"::1\"]\ninsecure = true\n"
       "store = \"" +
           shop.path("another").string() + "\"\ndurability = \"interval\"\n");
-  const auto server = std::make_unique<Running>(
-      shop.path("."),
-      std::vector<std::string>{"serve", "--config", shop.path("duelease.toml").string(), "--port", "0"}, "");
+  const auto server =
+      shop.start_bare({"serve", "--config", shop.path("duelease.toml").string(), "--port", "0"});
   CHECK_THAT(say(port_of(*server), std::string(1100, 'x')), Catch::Contains("1024"));
   server->signal(SIGTERM);
   const Ran ran = server->wait();

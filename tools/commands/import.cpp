@@ -49,10 +49,10 @@ void listen_for_interrupt() {
 
 class Import {
  public:
-  Import(const Session& session, const ImportOptions& options, int fd, Engine& engine)
+  Import(const Session& session, const ImportOptions& options, int fd, Target& target)
       : options_(options),
         fd_(fd),
-        engine_(engine),
+        target_(target),
         progress_(file_size(fd)),
         report_(session.json, options.verbose, progress_),
         reader_(options.delimiter, [this](CsvRow& row) { return on_row(row); }) {}
@@ -142,7 +142,7 @@ class Import {
     batch_ = Batch();
     answers_ =
         std::async(std::launch::async, [this, requests = std::move(sent_.requests)]() mutable -> Answers {
-          return engine_.schedule(std::move(requests));
+          return target_.schedule(std::move(requests));
         });
     progress_.show(report_.totals().rows, bytes_read_);
   }
@@ -167,7 +167,7 @@ class Import {
   // Constant after construction.
   const ImportOptions& options_;
   const int fd_;
-  Engine& engine_;
+  Target& target_;
 
   Progress progress_;
   ImportReport report_;
@@ -201,9 +201,9 @@ Exit import(const Session& session, ImportOptions& options) {
     return Exit::bad_input;
   }
   const int fd = standard_input ? STDIN_FILENO : file.get();
-  return with_store(session, Missing::create, [&](Engine& engine) {
+  return with_target(session, Missing::create, [&](Target& target) {
     listen_for_interrupt();
-    return Import(session, options, fd, engine).run();
+    return Import(session, options, fd, target).run();
   });
 }
 
