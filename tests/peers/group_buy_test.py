@@ -2,6 +2,9 @@
 
 A till charges an order by a line in the shop's ledger, with the token: a charge is worth what the highest token of
 its order says, as a till that lost its lease may write late. Each order must be settled once.
+
+    group_buy_test.py sockets    the tills speak to the server themselves
+    group_buy_test.py program    the tills are `duelease work`, with a shell command
 """
 import csv
 import os
@@ -28,8 +31,13 @@ def till(name, port, ledger):
                 connection.ask("COMPLETE", "settle", order.id, order.token)
 
 
-def start_till(number, server, ledger):
-    return subprocess.Popen([sys.executable, os.path.abspath(__file__), f"till-{number}", str(server.port), ledger])
+def start_till(kind, name, server, ledger):
+    if kind == "sockets":
+        return subprocess.Popen([sys.executable, os.path.abspath(__file__), name, str(server.port), ledger])
+    charge = f'cents=$(cat); sleep 0.02; echo "$DUELEASE_ID $DUELEASE_TOKEN $cents {name}" >>"{ledger}"'
+    return subprocess.Popen([os.environ["DUELEASE_PROGRAM"], "--server", f"127.0.0.1:{server.port}", "work",
+                             "--queue", "settle", "--name", name, "--lease", "1s", "--exec", charge],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def kill_at_work(till_process, name, connection):
@@ -71,11 +79,11 @@ def schedule(server):
     return wanted
 
 
-def main():
+def main(kind):
     with Server() as server:
         wanted = schedule(server)
         ledger = f"{server.folder}/ledger"
-        tills = [start_till(i, server, ledger) for i in range(TILLS)]
+        tills = [start_till(kind, f"till-{i}", server, ledger) for i in range(TILLS)]
         try:
             with server.connect() as connection:
                 def stats():
@@ -108,7 +116,7 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        till(*sys.argv[1:])
+    if len(sys.argv) == 2:
+        main(sys.argv[1])
     else:
-        main()
+        till(*sys.argv[1:])
