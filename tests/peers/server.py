@@ -3,6 +3,7 @@
 DUELEASE_PROGRAM is the path of the program.
 """
 import os
+import random
 import re
 import shutil
 import signal
@@ -30,6 +31,19 @@ def eventually(condition, patience=PATIENCE):
         time.sleep(0.005)
 
 
+def free_port():
+    """Below those that the system gives to outgoing connections: else a client that tries again and again while the
+    server is away might be given the server's own port, and be connected to itself."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
 class Server:
     """With a new store; start() again after kill() or stop() goes on with it, at the same port."""
 
@@ -40,11 +54,17 @@ class Server:
         # In memory, as the other tests: what a killed process wrote stays there too.
         memory = "/dev/shm" if in_memory and os.path.isdir("/dev/shm") else None
         self.folder = tempfile.mkdtemp(prefix="duelease-peer-", dir=memory)
-        self.port = 0
         self.process = None
         if login:
             self.make_users_file()
-        self.start()
+        for attempt in range(5):
+            self.port = free_port()
+            try:
+                self.start()
+                return
+            except AssertionError:  # Another test may have been quicker to take the port.
+                if attempt == 4:
+                    raise
 
     def make_users_file(self):
         user, password = self.login
@@ -76,9 +96,8 @@ class Server:
         def listening():
             if self.process.poll() is not None:
                 raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.log()}")
-            return re.search(r" port (\d+)\n", self.log())
+            return re.search(rf" port {self.port}\n", self.log())
         eventually(listening)
-        self.port = int(listening()[1])
 
     def kill(self):
         """kill -9"""
