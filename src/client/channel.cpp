@@ -53,15 +53,13 @@ void Channel::connect(std::function<void(Result<>)> done) {
   start_link();
 }
 
-bool Channel::abandon() {
-  const bool may_have_arrived = !sent_.empty();
+void Channel::abandon() {
   waiting_.clear();
   sent_.clear();
   later_.clear();
   if (link_) link_->close();
   link_.reset();
   open_ = writing_ = false;
-  return may_have_arrived;
 }
 
 void Channel::close(const Error& why) {

@@ -46,9 +46,8 @@ class Channel final : public LinkOwner {
   void submit(Call call);
   // The outcome of the first attempt to connect, which begins now.
   void connect(std::function<void(Result<>)> done);
-  // Forgets its calls, unanswered, and closes the connection. Answers whether one of them may have reached the
-  // server.
-  bool abandon();
+  // Forgets its calls, unanswered, and closes the connection.
+  void abandon();
   // Answers all calls with the error. Nothing may be submitted after that.
   void close(const Error& why);
 

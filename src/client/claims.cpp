@@ -66,8 +66,8 @@ void Claims::cancel(ClaimTicket ticket) {
     const Shared claim = found->second;
     waiting_.erase(found);
     claim->cancelled = true;
-    const bool may_have_arrived = claim->channel->abandon();
-    if (!may_have_arrived || !hub_.requests().is_connected()) return finish(claim, std::vector<Claimed>{});
+    claim->channel->abandon();
+    if (!hub_.requests().is_connected()) return finish(claim, std::vector<Claimed>{});
     claim->request.wait = Duration{0};
     ask_now(claim);
   });

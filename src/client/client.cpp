@@ -89,6 +89,7 @@ Result<> has_no_app_writes(const R& request) {
 
 struct Client::Impl {
   explicit Impl(client::Site site) : hub(std::move(site)), claims(hub) {}
+  ~Impl() { hub.close(); }  // Answers the claims that wait, so before those go.
 
   // The call that answers by `done`; refused ones have answered already, and need no end.
   template <class T, class R>

@@ -78,16 +78,17 @@ TEST_CASE("a cancelled claim is answered empty, and takes nothing later", "[clie
 TEST_CASE("a claim that is cancelled while its orders are on their way answers with them", "[client]") {
   Served served;
   const auto client = served.client();
-  well(client->ping());
+  well(served.engine().schedule(order_of("q", "first")));
+  CHECK(well(client->claim(claim_of("q", "w", 1, 1h))).size() == 1);  // Now there is a connection to wait on.
+  served.proxy().hold_replies();
   Reply<std::vector<Claimed>> reply;
   const ClaimTicket ticket = client->claim(claim_of("q", "w", 1, 1h), reply.callback());
-  await_connections(served, 2);
-  // Until the server has the claim: then the order is handed out to it, and the reply is kept back.
-  std::this_thread::sleep_for(100ms);
-  served.proxy().hold_replies();
-  schedule_many(served.engine(), "q", 1);
-  look_now(served.engine());
-  REQUIRE(well(served.engine().stats("q")).counts.processing == 1);
+  well(served.engine().schedule(order_of("q", "second")));
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (well(served.engine().stats("q")).counts.processing < 2) {
+    REQUIRE(std::chrono::steady_clock::now() < end);
+    std::this_thread::yield();
+  }
   client->cancel_claim(ticket);
   std::this_thread::sleep_for(20ms);
   served.proxy().cut();  // What was kept back is lost.

@@ -137,6 +137,22 @@ TEST_CASE("a closed client answers closing", "[client]") {
   CHECK(code(client->schedule(std::vector<ScheduleRequest>(2)).at(1)) == Code::closing);
 }
 
+TEST_CASE("a client that is destroyed answers what is under way", "[client]") {
+  Served served;
+  Reply<std::vector<Claimed>> waiting;
+  Reply<Answer> under_way;
+  {
+    const auto client = served.client();
+    client->claim(claim_of("q", "w", 1, 1h), waiting.callback());
+    served.proxy().hold_replies();
+    client->schedule(order_of("q", "a"), under_way.callback());
+  }
+  REQUIRE(waiting.arrived());
+  REQUIRE(under_way.arrived());
+  CHECK(waiting.get().error().code == Code::closing);
+  CHECK(under_way.get().error().code == Code::closing);
+}
+
 TEST_CASE("a server that stops and comes back is waited for", "[client]") {
   Served served;
   const auto client = served.client();

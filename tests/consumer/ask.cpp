@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   options.port = (*server)->port();
   const auto client = duelease::Client::connect(options);
   if (!client) return std::puts(client.error().message.c_str()), 1;
-  const auto scheduled = (*client)->schedule({.queue = "asked", .id = "4711"});
+  const auto scheduled = (*client)->schedule({.queue = "asked", .id = "4711", .payload = "a question"});
   if (!scheduled) return std::puts(scheduled.error().message.c_str()), 1;
   duelease::WorkerOptions worker_options;
   worker_options.queues = {"asked"};
