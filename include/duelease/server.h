@@ -5,7 +5,7 @@
 //     wait_for_sigterm();
 //     (*server)->stop();
 //
-// The line protocol is told in src/protocol. A server is a customer of the engine like any
+// The line protocol is told in src/protocol/README.md. A server is a customer of the engine like any
 // other: the application that embeds both may go on calling the engine.
 #pragma once
 

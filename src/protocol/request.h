@@ -105,7 +105,7 @@ struct Refusal {
 // The words of one request, at least one. Relative times are counted from `now`. Ranges that the engine
 // checks anyway are left to it; what cannot be written in the request's type is refused here.
 //
-// What PROTOCOL.md's table leaves open: QUEUE SET takes the fields of QueueSettings by name, `keep_success`
+// What the table of README.md leaves open: QUEUE SET takes the fields of QueueSettings by name, `keep_success`
 // a duration or `forever`, `paused` yes or no. Each option and field may stand once. A value that does not
 // parse or fit is WireCode::invalid and named in the message; any other fault is WireCode::err, with the usage
 // of the verb.
@@ -121,7 +121,7 @@ struct VerbUsage {
   std::string name{};   // "SCHEDULE", "QUEUE SET"
   std::string usage{};  // "SCHEDULE queue id due [PAYLOAD bytes] ..."
 };
-// All that parse_request takes, in the order of PROTOCOL.md's table. Made once.
+// All that parse_request takes, in the order of README.md's table. Made once.
 std::span<const VerbUsage> verbs();
 
 }  // namespace duelease::protocol

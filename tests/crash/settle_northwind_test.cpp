@@ -1,7 +1,7 @@
 // kill -9, again and again, at moments that nobody chose: each order takes effect once all the same.
 //
-// The orders are the lines of the Northwind sample database when the variable DUELEASE_NORTHWIND names a CSV
-// file of them (OrderID,CustomerID,OrderDate,RequiredDate,ShippedDate,ProductID,Quantity), else made up.
+// The orders are those of the Northwind sample database where its lines are there (support/shared_sample.h;
+// OrderID,CustomerID,OrderDate,RequiredDate,ShippedDate,ProductID,Quantity), else made up.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 
 #include "support/live_engine.h"
 #include "support/printing.h"
+#include "support/shared_sample.h"
 #include "support/temporary_folder.h"
 
 using namespace duelease;
@@ -31,24 +33,25 @@ namespace {
 
 constexpr const char* queue = "settle";
 
-// By order and product: a pair comes once.
+// By order: the first line of each.
 std::vector<ScheduleRequest> northwind(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
   std::vector<ScheduleRequest> orders;
+  std::set<std::string> seen;
   while (std::getline(file, line)) {
     std::vector<std::string> fields;
     std::istringstream text(line);
     for (std::string field; std::getline(text, field, ',');) fields.push_back(field);
-    if (fields.size() != 7) continue;
+    if (fields.size() != 7 || !seen.insert(fields[0]).second) continue;
     int year = 0;
     unsigned month = 0;
     unsigned day = 0;
     if (std::sscanf(fields[3].c_str(), "%d-%u-%u", &year, &month, &day) != 3) continue;
     const std::chrono::sys_days due =
         std::chrono::year(year) / static_cast<int>(month) / static_cast<int>(day);
-    ScheduleRequest order = order_of(queue, fields[0] + "-" + fields[5], due);
+    ScheduleRequest order = order_of(queue, fields[0], due);
     order.key = "northwind:" + order.id;
     order.payload = line;
     orders.push_back(std::move(order));
@@ -57,7 +60,7 @@ std::vector<ScheduleRequest> northwind(const std::string& path) {
 }
 
 std::vector<ScheduleRequest> orders_to_settle() {
-  if (const char* path = std::getenv("DUELEASE_NORTHWIND")) return northwind(path);
+  if (const std::string path = shared_sample(); !path.empty()) return northwind(path);
   std::vector<ScheduleRequest> orders;
   for (int i = 0; i < 1000; ++i) {
     ScheduleRequest order = order_of(queue, "made-up-" + std::to_string(i), Time{Duration{i}});

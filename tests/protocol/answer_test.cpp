@@ -1,4 +1,4 @@
-// What print_x in reply.h prints, read_x in answer.h reads; and the very bytes that PROTOCOL.md promises.
+// What print_x in reply.h prints, read_x in answer.h reads; and the very bytes that src/protocol/README.md promises.
 #include "protocol/answer.h"
 
 #include <catch2/catch.hpp>
@@ -53,7 +53,7 @@ Error error_of(const Result<T>& result) {
 
 }  // namespace
 
-TEST_CASE("outcomes are the words of PROTOCOL.md", "[answer]") {
+TEST_CASE("outcomes are the words of the protocol", "[answer]") {
   CHECK(printed({.outcome = Outcome::scheduled}) == "+SCHEDULED\r\n");
   CHECK(printed({.outcome = Outcome::rescheduled}) == "+RESCHEDULED\r\n");
   CHECK(printed({.outcome = Outcome::completed}) == "+COMPLETED\r\n");

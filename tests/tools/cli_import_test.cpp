@@ -2,9 +2,11 @@
 #include <sys/stat.h>
 
 #include "program.h"
+#include "support/shared_sample.h"
 
 using duelease::test::eventually;
 using duelease::test::Ran;
+using duelease::test::shared_sample;
 using duelease::test::Shop;
 using duelease::test::write_file;
 using nlohmann::json;
@@ -40,16 +42,6 @@ std::vector<json> events_of(const Ran& ran, const char* event) {
     if (line["event"] == event) found.push_back(line);
   }
   return found;
-}
-
-// The sample that the measures of the project are taken with; empty when it is not on this machine.
-std::string shared_sample() {
-  const char* const named = std::getenv("DUELEASE_SHARED_DATA");
-  const std::filesystem::path folder =
-      named != nullptr ? std::filesystem::path(named)
-                       : std::filesystem::path(DUELEASE_SOURCE_FOLDER) / ".." / "shared" / "data";
-  const std::filesystem::path file = folder / "northwind_order_lines.csv";
-  return std::filesystem::exists(file) ? file.string() : "";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# redis-cli prints each value on a line of its own. Payloads of one line only.
-ask() { redis-cli -p "${DUELEASE_PORT:-7420}" "$@"; }
+# redis-cli prints each value on a line of its own, and with -e ends with 1 on an error. Payloads of one line only.
+ask() { redis-cli -e -p "${DUELEASE_PORT:-7420}" "$@"; }
 
 cancel() {
   [ -n "$2" ] || { echo "an order of nothing"; return 1; }
