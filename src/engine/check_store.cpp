@@ -1,5 +1,6 @@
 // The invariants of the store, counted. Every family is walked once, in key order; what belongs together
 // is looked up in the other families. One snapshot: nobody is held up, and nothing moves under the count.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -27,6 +28,8 @@ enum class Invariant : std::uint8_t {
   no_dead_run,
   key_owner_blocks,
   counts_match,
+  run_counts_match,
+  run_orders_listed,
   tokens_in_range,
   records_decode,
 };
@@ -39,6 +42,8 @@ constexpr std::array invariant_names = {
     "no_waiting_order_under_a_dead_run",
     "key_is_owned_by_one_blocking_order",
     "counts_equal_a_recount",
+    "run_counts_equal_a_recount",
+    "run_lists_its_live_orders",
     "tokens_not_above_last_sequence",
     "every_record_decodes",
 };
@@ -54,8 +59,9 @@ class Check {
     if (!last) return Unexpected{last.error()};
     last_sequence_ = *last;
     for (Result<> (Check::*part)() :
-         {&Check::check_queue, &Check::check_leases, &Check::check_orders, &Check::check_keys,
-          &Check::check_history, &Check::check_settings, &Check::check_counts}) {
+         {&Check::read_runs, &Check::check_queue, &Check::check_leases, &Check::check_orders,
+          &Check::check_keys, &Check::check_history, &Check::check_settings, &Check::check_counts,
+          &Check::check_runs}) {
       if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
     }
     return std::move(report_);
@@ -109,8 +115,7 @@ class Check {
         broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
         return {};
       }
-      if (record->run)
-        broken(Invariant::no_dead_run, entry->queue, entry->id, "WAIT under run " + *record->run);
+      if (Result<> done = check_waiting_run(entry->queue, entry->id, *record); !done) return done;
       if (record->due != entry->place.due || record->priority != entry->place.priority) {
         broken(Invariant::entry_is_waiting, entry->queue, entry->id,
                "an entry at another place than its record");
@@ -145,7 +150,94 @@ class Check {
   // What holds of WAIT and PROCESSING alike.
   Result<> check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
     check_numbers(queue, id, record);
+    recount_run(queue, id, record);
+    if (record.run) {
+      const Result<std::optional<std::string>> listed =
+          reader_.get(Family::runs, store::run_order_key(queue, *record.run, id));
+      if (!listed) return Unexpected{listed.error()};
+      if (!*listed) broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
+    }
     return check_owns_key(queue, id, record);
+  }
+
+  struct RunRecount {
+    std::optional<model::RunRecord> record;  // Nothing: only orders that name it.
+    bool is_active = false;
+    Counts recount;
+    std::uint64_t listed = 0;
+  };
+
+  RunRecount& run_of(std::string_view queue, std::string_view run) {
+    return runs_[{std::string(queue), std::string(run)}];
+  }
+
+  void recount_run(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
+    RunRecount& run = run_of(queue, *record.run);
+    if (!run.record) {
+      broken(Invariant::run_counts_match, queue, id, "there is no run " + *record.run);
+    }
+    if (is_known(record.state)) ++model::count_of(run.recount, record.state);
+  }
+
+  static bool is_known(State state) {
+    return std::find(std::begin(all_states), std::end(all_states), state) != std::end(all_states);
+  }
+
+  // While its run is swept an order may still read WAIT: it is void all the same.
+  Result<> check_waiting_run(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return {};
+    const RunRecount& run = run_of(queue, *record.run);
+    const bool alive = run.record && model::is_alive(run.record->state);
+    if (!alive && !(run.record && run.is_active)) {
+      broken(Invariant::no_dead_run, queue, id, "WAIT under run " + *record.run);
+    }
+    return {};
+  }
+
+  // Active rows sort before the runs, and these before their orders.
+  Result<> read_runs() {
+    return walk(Family::runs, [&](std::string_view key, std::string_view value) -> Result<> {
+      const std::optional<store::RunEntry> entry = store::parse_run_key(key);
+      if (!entry) {
+        broken(Invariant::records_decode, "?", "(run)", "run under a key that does not parse");
+        return {};
+      }
+      RunRecount& run = run_of(entry->queue, entry->run);
+      switch (entry->kind) {
+        case store::RunEntry::Kind::active: run.is_active = true; return {};
+        case store::RunEntry::Kind::order: ++run.listed; return {};
+        case store::RunEntry::Kind::run: break;
+      }
+      Result<model::RunRecord> record = store::decode_run(value);
+      if (!record) {
+        broken(Invariant::records_decode, entry->queue, "(run " + entry->run + ")", record.error().message);
+      } else {
+        run.record = std::move(*record);
+      }
+      return {};
+    });
+  }
+
+  // An order that is listed and is not alive is counted by the difference.
+  Result<> check_runs() {
+    for (const auto& [name, run] : runs_) {
+      const auto& [queue, run_name] = name;
+      const std::string who = "(run " + run_name + ")";
+      if (run.listed != run.recount.wait + run.recount.processing) {
+        broken(Invariant::run_orders_listed, queue, who, "it lists orders that are not alive");
+      }
+      if (!run.record) continue;
+      Counts expected = run.recount;
+      Counts purged = run.record->purged;
+      for (const State state : all_states) {
+        model::count_of(expected, state) += model::count_of(purged, state);
+      }
+      if (run.record->counts != expected) {
+        broken(Invariant::run_counts_match, queue, who, "its counts differ from a recount");
+      }
+    }
+    return {};
   }
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
@@ -181,6 +273,7 @@ class Check {
       if (const auto* place = std::get_if<store::Place>(&*row)) return check_live(*name, *place);
       const auto& record = std::get<model::Record>(*row);
       count_ended(name->queue, record.state);
+      recount_run(name->queue, name->id, record);
       check_numbers(name->queue, name->id, record);
       return check_owns_key(name->queue, name->id, record);
     });
@@ -239,6 +332,7 @@ class Check {
         broken(Invariant::records_decode, queue, "(history)", record.error().message);
       } else {
         check_numbers(queue, "(history)", *record);
+        recount_run(queue, "(history)", *record);
       }
       return {};
     });
@@ -280,6 +374,7 @@ class Check {
   const std::string_view only_;
   std::uint64_t last_sequence_ = 0;
   std::map<std::string, Counts> recount_;
+  std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;
 };
 

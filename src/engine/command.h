@@ -25,7 +25,8 @@ struct PurgeBatch {
 
 using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest,
                           ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
-                          ReapRequest, QueueSetRequest, PurgeBatch>;
+                          ReapRequest, QueueSetRequest, PurgeBatch, RunOpenRequest, RunStartRequest,
+                          RunBeatRequest, RunDoneRequest, RunErrorRequest>;
 
 struct Command {
   Now now;
@@ -34,7 +35,7 @@ struct Command {
   Body body;
 };
 
-// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge.
-using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings>;
+// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge. RunState: of the runs.
+using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings, RunState>;
 
 }  // namespace duelease::engine

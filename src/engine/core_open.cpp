@@ -17,6 +17,7 @@ Result<std::unique_ptr<Core>> Core::open(store::Store& store, CoreOptions option
   if (Result<> r = core->load_meta(); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_leases(now); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_heads(); !r) return Unexpected{r.error()};
+  if (Result<> r = core->load_runs(now); !r) return Unexpected{r.error()};
   core->compare_lease_counts();
   if (Result<> r = core->commit(); !r) return Unexpected{r.error()};
   if (Result<> r = store.sync(); !r) return Unexpected{r.error()};
