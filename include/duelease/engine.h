@@ -168,7 +168,8 @@ class Engine {
   Result<std::vector<std::string>> queues() const;
   Result<Stats> stats(std::string_view queue) const;  // not_found when there is no such queue.
   Result<QueueSettings> queue_settings(std::string_view queue) const;  // The same.
-  Result<Run> run(std::string_view queue, std::string_view run) const;  // not_found when there is no such run.
+  Result<Run> run(std::string_view queue,
+                  std::string_view run) const;  // not_found when there is no such run.
   Result<std::vector<std::string>> runs(std::string_view queue) const;  // Names, sorted.
   // Counts violations of each invariant; of one queue, or of all when empty. Reads the whole queue.
   Result<CheckReport> check(std::string_view queue = {}) const;

@@ -58,10 +58,9 @@ class Check {
     const Result<std::uint64_t> last = read_sequence(reader_);
     if (!last) return Unexpected{last.error()};
     last_sequence_ = *last;
-    for (Result<> (Check::*part)() :
-         {&Check::read_runs, &Check::check_queue, &Check::check_leases, &Check::check_orders,
-          &Check::check_keys, &Check::check_history, &Check::check_settings, &Check::check_counts,
-          &Check::check_runs}) {
+    for (Result<> (Check::*part)() : {&Check::read_runs, &Check::check_queue, &Check::check_leases,
+                                      &Check::check_orders, &Check::check_keys, &Check::check_history,
+                                      &Check::check_settings, &Check::check_counts, &Check::check_runs}) {
       if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
     }
     return std::move(report_);
@@ -155,7 +154,8 @@ class Check {
       const Result<std::optional<std::string>> listed =
           reader_.get(Family::runs, store::run_order_key(queue, *record.run, id));
       if (!listed) return Unexpected{listed.error()};
-      if (!*listed) broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
+      if (!*listed)
+        broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
     }
     return check_owns_key(queue, id, record);
   }

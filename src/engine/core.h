@@ -71,7 +71,9 @@ class Core {
   std::optional<Monotonic> next_wake(Now now);
 
   // Whether commit() has nothing to write.
-  bool group_empty() const { return group_.empty() && counts_changed_.empty() && runs_changed_.empty() && !sequence_changed_; }
+  bool group_empty() const {
+    return group_.empty() && counts_changed_.empty() && runs_changed_.empty() && !sequence_changed_;
+  }
   std::size_t group_bytes() const { return group_.bytes(); }
   Result<> commit();
 

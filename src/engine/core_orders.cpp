@@ -33,7 +33,8 @@ Answer aborted() { return Answer{.outcome = Outcome::aborted, .state = State::ab
 Core::Answered Core::on(ScheduleRequest request, const Command& command) {
   const Time now = command.now.wall;
   if (request.run) {
-    if (const Result<HeldRun*> run = live_run(request.queue, *request.run); !run) return Unexpected{run.error()};
+    if (const Result<HeldRun*> run = live_run(request.queue, *request.run); !run)
+      return Unexpected{run.error()};
   }
   QueueState* queue = find_queue(request.queue);
   if (Result<> fits = model::validate_payload(request, queue ? queue->settings() : QueueSettings{}); !fits) {
@@ -137,7 +138,8 @@ Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_vie
     case Located::Where::nowhere: break;
   }
   // An orphan gave its key back just now.
-  const Result<std::optional<std::string>> still = group_.get(Family::dedup, store::dedup_key(queue.name, key));
+  const Result<std::optional<std::string>> still =
+      group_.get(Family::dedup, store::dedup_key(queue.name, key));
   if (!still) return Unexpected{still.error()};
   if (*still) note_damage("key of an order that does not block", queue.name, **owner);
   return std::optional<Answer>{};

@@ -27,8 +27,8 @@ Unexpected no_run(std::string_view queue, std::string_view run) {
 }
 
 Unexpected has_ended(const HeldRun& run) {
-  return fail(Code::not_alive, called(run.queue, run.run) + " has ended: " +
-                                   std::string(run_state_name(run.record.state)));
+  return fail(Code::not_alive,
+              called(run.queue, run.run) + " has ended: " + std::string(run_state_name(run.record.state)));
 }
 
 }  // namespace

@@ -246,27 +246,37 @@ void Engine::close(std::function<void()> done) { impl_->close(std::move(done)); 
 
 // ---- Runs --------------------------------------------------------------------------------------
 
-Result<RunState> Engine::run_open(RunOpenRequest request) { return impl_->call<RunState>(std::move(request)); }
+Result<RunState> Engine::run_open(RunOpenRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
 void Engine::run_open(RunOpenRequest request, Callback<RunState> done) {
   impl_->post<RunState>(std::move(request), std::move(done));
 }
 
-Result<RunState> Engine::run_start(RunStartRequest request) { return impl_->call<RunState>(std::move(request)); }
+Result<RunState> Engine::run_start(RunStartRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
 void Engine::run_start(RunStartRequest request, Callback<RunState> done) {
   impl_->post<RunState>(std::move(request), std::move(done));
 }
 
-Result<RunState> Engine::run_beat(RunBeatRequest request) { return impl_->call<RunState>(std::move(request)); }
+Result<RunState> Engine::run_beat(RunBeatRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
 void Engine::run_beat(RunBeatRequest request, Callback<RunState> done) {
   impl_->post<RunState>(std::move(request), std::move(done));
 }
 
-Result<RunState> Engine::run_done(RunDoneRequest request) { return impl_->call<RunState>(std::move(request)); }
+Result<RunState> Engine::run_done(RunDoneRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
 void Engine::run_done(RunDoneRequest request, Callback<RunState> done) {
   impl_->post<RunState>(std::move(request), std::move(done));
 }
 
-Result<RunState> Engine::run_error(RunErrorRequest request) { return impl_->call<RunState>(std::move(request)); }
+Result<RunState> Engine::run_error(RunErrorRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
 void Engine::run_error(RunErrorRequest request, Callback<RunState> done) {
   impl_->post<RunState>(std::move(request), std::move(done));
 }

@@ -189,7 +189,8 @@ std::string why(const Order& o, const QueueSettings& settings, Time now) {
     }
     case State::success: return "done " + spoken(now - o.updated_at) + " ago";
     case State::failed:
-      return "failed " + spoken(now - o.updated_at) + " ago after " + counted(o.attempt, "attempt") + ": " + o.error;
+      return "failed " + spoken(now - o.updated_at) + " ago after " + counted(o.attempt, "attempt") + ": " +
+             o.error;
     case State::aborted:
       return "aborted " + spoken(now - o.updated_at) + " ago" + (o.error.empty() ? "" : ": " + o.error);
   }

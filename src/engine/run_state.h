@@ -15,15 +15,13 @@ struct HeldRun {
   std::string queue;
   std::string run;
   model::RunRecord record;
-  bool is_listed = false;  // Has its row among the active ones.
-  bool is_changed = false;  // In the open group.
+  bool is_listed = false;                 // Has its row among the active ones.
+  bool is_changed = false;                // In the open group.
   std::optional<Monotonic> deadline;      // While it is alive and has a time to live.
   std::optional<std::string> sweep_from;  // It has ended, and its waiting orders are being aborted.
 
   bool is_alive() const { return model::is_alive(record.state); }
-  bool is_active() const {
-    return is_alive() || record.counts.wait > 0 || record.counts.processing > 0;
-  }
+  bool is_active() const { return is_alive() || record.counts.wait > 0 || record.counts.processing > 0; }
 };
 
 }  // namespace duelease::engine
