@@ -17,8 +17,9 @@
 // until then; it is never called from inside async_x. A callback that has no executor of its own
 // (boost::asio::bind_executor) runs on Asio's system_executor.
 //
-// Requests are taken by value, and `engine` must outlive the operation. What is not here (reads, purge,
-// backup) works on the calling thread and needs no executor.
+// Requests are taken by value, and `engine` must outlive the operation. What is not here works on the calling
+// thread: reads and backup need no executor; purge, pause and resume block until the engine's strand has done
+// their changes. (async_set_queue pauses without blocking: set `paused`, and `create` to false.)
 //
 // For coroutines on GCC 12: never write a braced request inside an expression with co_await; name it on the
 // line above and move it in, as shown. That compiler destroys such a temporary twice.
@@ -49,8 +50,8 @@ namespace duelease {
 // until the engine is closed. (The disk still has a thread that waits for it.) Errors as Engine::open.
 //
 // When just one thread runs `executor`, that thread must not block on the engine: no blocking call (purge,
-// pause and resume are such too), and async_close() before the engine is destroyed. The engine's timer
-// keeps an io_context from running out of work until then.
+// pause and resume wait for the strand too), and async_close() before the engine is destroyed. The engine's
+// timer keeps an io_context from running out of work until then.
 Result<std::unique_ptr<Engine>> open_on(boost::asio::any_io_executor executor,
                                         const std::filesystem::path& path, Options options);
 

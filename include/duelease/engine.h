@@ -24,6 +24,11 @@
 // Code::overloaded, Code::closing, and Code::storage: the disk failed, this change may or may not be found
 // after a restart, and every later change is refused while reads go on. An error changes nothing else.
 // What a user would expect to happen in good order (a duplicate, a late report) is an Outcome, no error.
+//
+// Queues. A queue exists once an order was scheduled in it or its settings were set, and for ever. Until then
+// what is about the queue itself (pause, resume, list, reap, purge, stats, queue_settings, check) answers
+// Code::not_found, and names it; what is about one order answers that there is no such order; claim and pop
+// find nothing, or wait.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +59,10 @@ struct AppEntry {
 
 class Engine {
  public:
-  // Opens the store in folder `path`. At most one process has a store open. Errors: locked,
-  // newer_format, corrupt, not_found (create_if_missing is off), invalid (an option), storage; the store
-  // is then as it was.
+  // Opens the store in folder `path`. It is open at most once, in this process and all others. Errors: locked,
+  // newer_format, corrupt, not_found (create_if_missing is off), invalid (an option; or the folder is a backup,
+  // or holds other files and no store), overloaded (a thread does not start), storage; the store is then as
+  // it was.
   static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
 
   // Closes: changes under way are finished and synced, waiting claims and later calls answer
@@ -143,35 +149,39 @@ class Engine {
   // ---- Upkeep ----
 
   // Puts orders whose lease has run out back into the queue; answers how many. With Options::timer
-  // this happens by itself.
+  // this happens by itself. Errors: also not_found (the queue).
   Result<std::uint64_t> reap(ReapRequest request);
   void reap(ReapRequest request, Callback<std::uint64_t> done);
 
   // Answers how many were removed. Each call goes on where the last one for that queue and state ended.
+  // It looks for them on the calling thread, a thousand at a time, and blocks for the removal of each thousand;
+  // an error after some of them leaves those removed. One purge runs at a time. Errors: also not_found (the
+  // queue), corrupt.
   Result<std::uint64_t> purge(PurgeRequest request);
 
-  // Creates the queue if need be. Answers the settings as they are now.
+  // Creates the queue if need be, unless the request says not to. Answers the settings as they are now.
   Result<QueueSettings> set_queue(QueueSetRequest request);
   void set_queue(QueueSetRequest request, Callback<QueueSettings> done);
+  // These create none: not_found.
   Result<QueueSettings> pause(std::string queue);
   Result<QueueSettings> resume(std::string queue);
 
   // ---- Reads ----
   // They run on the calling thread on one consistent view of the store, hold up no change, and see every
   // change that was acknowledged before the call; they may also see one that is not durable yet. They go on
-  // after Code::storage.
+  // after Code::storage. Errors: invalid, not_found (see "Queues"), corrupt, storage.
 
   Result<std::optional<Order>> order(std::string_view queue, std::string_view id) const;
   Result<Page> list(const ListRequest& request) const;
   // One line that says why the order is not being processed now, for a person.
   Result<std::string> why(std::string_view queue, std::string_view id) const;
   Result<std::vector<std::string>> queues() const;
-  Result<Stats> stats(std::string_view queue) const;  // not_found when there is no such queue.
-  Result<QueueSettings> queue_settings(std::string_view queue) const;  // The same.
-  Result<Run> run(std::string_view queue,
-                  std::string_view run) const;  // not_found when there is no such run.
+  Result<Stats> stats(std::string_view queue) const;
+  Result<QueueSettings> queue_settings(std::string_view queue) const;
+  Result<Run> run(std::string_view queue, std::string_view run) const;  // not_found also for the run.
   Result<std::vector<std::string>> runs(std::string_view queue) const;  // Names, sorted.
-  // Counts violations of each invariant; of one queue, or of all when empty. Reads the whole queue.
+  // Counts violations of each invariant; of one queue, or of the whole store when empty. Reads all of it. What
+  // cannot be read is a violation of "every_record_decodes", and no error.
   Result<CheckReport> check(std::string_view queue = {}) const;
   // Damage that was met since the open, and mended or passed over: what it was, and how often.
   std::vector<Violation> mended() const;
@@ -185,7 +195,9 @@ class Engine {
   // ---- Backup ----
 
   // Writes a copy of the store, as of now, into `folder`, which must not exist. Hard links where the
-  // file system allows it. Nothing is held up for longer than a flush.
+  // file system allows it. Nothing is held up for longer than a flush. It is made as `folder`.unfinished,
+  // and gets its name when it is whole; what lies there from before is removed. Errors: invalid (`folder`
+  // exists), storage, corrupt.
   Result<> backup(const std::filesystem::path& folder) const;
 
   // For the library itself.
@@ -200,6 +212,10 @@ class Engine {
 // backup folder starts 2^44 above every token that the backup, and every earlier restore of that same
 // folder, can have given out, which takes a counter in the backup folder (so it must be writable).
 // `tokens_above`: also start above this one, for when you know a token that was seen outside.
+//
+// The copy is made as `target`.restoring, and gets its name when it is whole and on disk; what lies there from
+// before is removed. A restore that failed may be tried again. Errors: not_found (`backup` is no backup),
+// invalid (`target` exists, or tokens would come to 2^63), newer_format, corrupt, storage.
 Result<> restore(const std::filesystem::path& backup, const std::filesystem::path& target,
                  Token tokens_above = Token{0});
 

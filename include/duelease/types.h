@@ -55,8 +55,10 @@ std::optional<State> state_named(std::string_view name);  // In any case.
 // One put (value given) or delete (no value) in the application's own column family. It is written in
 // the same batch as the transition it is given with, and only when that transition takes effect: not on
 // DUPLICATE, STALE or ALREADY. Read it back with Engine::app_get.
+//
+// One request has at most 1000 of them, with keys and values of 4 MiB together.
 struct AppWrite {
-  std::string key{};
+  std::string key{};  // 1-4096 bytes.
   std::optional<std::string> value{};
 };
 
@@ -64,11 +66,13 @@ struct ScheduleRequest {
   std::string queue{};  // 1-128 of A-Z a-z 0-9 . _ : -
   std::string id{};     // 1-255 bytes.
   Time due{};
-  std::optional<std::string> payload{};    // Absent: empty, or for an upsert: as it was.
-  std::optional<std::string> key{};        // Dedup key, 1-255 bytes.
-  std::optional<std::string> run{};        // Parent run; it must be alive.
+  std::optional<std::string> payload{};  // At most QueueSettings::payload_bytes_max. Absent: empty, or for an
+                                         // upsert: as it was.
+  std::optional<std::string> key{};      // Dedup key, 1-255 bytes.
+  std::optional<std::string> run{};      // Parent run, 1-128 bytes; it must be alive.
   std::optional<std::uint8_t> priority{};  // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
-  std::optional<std::uint32_t> tries{};    // 0: unlimited. Absent: the queue's, or for an upsert: as it was.
+  std::optional<std::uint32_t> tries{};  // 1-1000000; 0: unlimited. Absent: the queue's, or for an upsert: as
+                                         // it was.
   // If the id is WAIT already: move it to `due` instead of answering DUPLICATE. Its key stays: another one is
   // invalid.
   bool upsert = false;
@@ -88,7 +92,7 @@ struct ClaimRequest {
 // Claim and complete in one step: at most once, for callers who prefer a lost order to a repeated one.
 struct PopRequest {
   std::string queue{};
-  std::uint32_t count = 1;
+  std::uint32_t count = 1;  // 1-10000.
 };
 
 struct CompleteRequest {
@@ -119,7 +123,7 @@ struct ExtendRequest {
   std::string queue{};
   std::string id{};
   Token token{};
-  Duration lease{};  // The deadline becomes the later of the old one and now + lease.
+  Duration lease{};  // 1 ms - 30 days. The deadline becomes the later of the old one and now + lease.
 };
 
 struct RescheduleRequest {
@@ -198,7 +202,7 @@ struct RunErrorRequest {
 struct PurgeRequest {
   std::string queue{};
   State state = State::failed;  // success, failed or aborted.
-  Duration older{0};
+  Duration older{0};            // 0 - 36500 days.
   std::uint32_t limit = 10000;  // 1-100000 removed in one call; call again until it answers 0.
 };
 
@@ -262,7 +266,7 @@ struct Order {
   Token token{};                           // Of the last hand-out; 0: never handed out.
   std::uint64_t sequence = 0;              // Of the last change.
   std::string worker{};                    // Of the last hand-out.
-  std::optional<Time> lease_expires_at{};  // PROCESSING only.
+  std::optional<Time> lease_expires_at{};  // PROCESSING only. By the wall clock of now.
   Time created_at{};
   Time updated_at{};
   std::string error{};   // Of the last failure.
@@ -317,15 +321,15 @@ struct Stats {
 // Settings of one queue. The defaults are those of a queue that nobody has set.
 struct QueueSettings {
   Duration lease{30'000};    // 1 ms - 30 days.
-  std::uint32_t tries = 25;  // 0: unlimited.
+  std::uint32_t tries = 25;  // 1-1000000; 0: unlimited.
   // A failure after the n-th try makes the order due again after base * 2^(n-1), at most the cap, give or
   // take the jitter. 0 - 365 days each; 0-100 percent.
   Duration backoff_base{1'000};
   Duration backoff_cap{3'600'000};
   std::uint32_t backoff_jitter_percent = 10;
   std::uint32_t payload_bytes_max = 1024 * 1024;  // 0 - 64 MiB.
-  std::optional<Duration>
-      keep_success{};   // SUCCESS is purged, and blocks no longer, after this. Absent: never.
+  // SUCCESS is purged, and blocks no longer, after this. 0 - 36500 days. Absent: never.
+  std::optional<Duration> keep_success{};
   bool paused = false;  // Nothing is handed out; everything else goes on.
 
   bool operator==(const QueueSettings&) const = default;
@@ -334,6 +338,7 @@ struct QueueSettings {
 // Changes to settings: what is absent stays as it is.
 struct QueueSetRequest {
   std::string queue{};
+  bool create = true;  // Off: a queue that does not exist answers not_found, as pause and resume do.
   std::optional<Duration> lease{};
   std::optional<std::uint32_t> tries{};
   std::optional<Duration> backoff_base{};

@@ -7,7 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "base/check.h"
+#include "base/limits.h"
+#include "engine/command.h"
 #include "engine/reads.h"
 #include "model/rules.h"
 #include "model/validate.h"
@@ -56,13 +57,21 @@ class Check {
 
   Result<CheckReport> run() {
     const Result<std::uint64_t> last = read_sequence(reader_);
-    if (!last) return Unexpected{last.error()};
-    last_sequence_ = *last;
-    for (Result<> (Check::*part)() : {&Check::read_runs, &Check::check_queue, &Check::check_leases,
-                                      &Check::check_orders, &Check::check_keys, &Check::check_history,
-                                      &Check::check_settings, &Check::check_counts, &Check::check_runs}) {
-      if (Result<> done = (this->*part)(); !done) return Unexpected{done.error()};
+    if (last) last_sequence_ = *last;
+    if (!last) broken(Invariant::records_decode, "?", "(last sequence)", last.error().message);
+    read_runs();
+    check_queue();
+    check_leases();
+    check_orders();
+    check_keys();
+    check_history();
+    if (only_.empty()) {  // They belong to no queue, and are only read.
+      walk(Family::app, [](std::string_view, std::string_view) {});
     }
+    check_settings();
+    check_counts();
+    check_runs();
+    if (!only_.empty() && rows_ == 0 && report_.violations() == 0) return no_queue(only_);
     return std::move(report_);
   }
 
@@ -74,90 +83,116 @@ class Check {
     }
   }
 
-  template <class Row>
-  Result<> walk(Family family, Row row) {
+  // What cannot be read is counted and passed over: the rest of the store is to be heard of, too.
+  template <class T>
+  std::optional<T> need(Result<T> read, std::string_view queue, std::string_view id) {
+    if (read) return std::move(*read);
+    broken(Invariant::records_decode, queue, id, read.error().message);
+    return std::nullopt;
+  }
+
+  template <class Visit>
+  void walk(Family family, Visit visit) {
     const std::string from = only_.empty() ? std::string{} : store::queue_prefix(only_);
-    const std::unique_ptr<store::Cursor> cursor = reader_.scan(family, from, store::prefix_end(from));
+    walk_prefix(family, from, [&](std::string_view key, std::string_view value) {
+      ++rows_;
+      visit(key, value);
+    });
+  }
+
+  // All keys that start with `prefix`, up to the first that cannot be read.
+  template <class Visit>
+  void walk_prefix(Family family, std::string_view prefix, Visit visit) {
+    const std::unique_ptr<store::Cursor> cursor = reader_.scan(family, prefix, store::prefix_end(prefix));
     for (; cursor->valid(); cursor->next()) {
-      if (Result<> done = row(cursor->key(), cursor->value()); !done) return done;
+      visit(cursor->key(), cursor->value());
     }
-    return cursor->status();
+    const Result<> read = cursor->status();
+    if (read) return;
+    const std::string name = store::family_names[static_cast<std::size_t>(family)];
+    broken(Invariant::records_decode, only_.empty() ? "?" : only_, "?",
+           "a part of family " + name +
+               " cannot be read, what stands behind it was not looked at: " + read.error().message);
+    if (family == Family::leases || family == Family::orders) recounted_ = false;
+    all_read_ = false;
   }
 
   // The orders row of an order that has an entry or a lease; nothing when there is none, or it is broken
-  // (which check_orders() counts).
-  Result<std::optional<store::OrderRow>> orders_row(std::string_view key) {
-    const Result<std::optional<std::string>> bytes = reader_.get(Family::orders, key);
-    if (!bytes) return Unexpected{bytes.error()};
-    if (!*bytes) return std::optional<store::OrderRow>{};
+  // (which check_orders() counts), or it cannot be read.
+  struct Row {
+    bool is_read = false;
+    std::optional<store::OrderRow> row;
+  };
+  Row orders_row(std::string_view key, std::string_view queue, std::string_view id) {
+    const auto bytes = need(reader_.get(Family::orders, key), queue, id);
+    if (!bytes) return {};
+    if (!*bytes) return {true, {}};
     Result<store::OrderRow> row = store::decode_order(**bytes);
-    if (!row) return std::optional<store::OrderRow>{};
-    return std::optional<store::OrderRow>{std::move(*row)};
+    if (!row) return {true, {}};
+    return {true, std::move(*row)};
   }
 
-  Result<> check_queue() {
-    return walk(Family::queue, [&](std::string_view key, std::string_view value) -> Result<> {
+  void check_queue() {
+    walk(Family::queue, [&](std::string_view key, std::string_view value) {
       const std::optional<store::QueueEntry> entry = store::parse_queue_key(key);
       if (!entry) {
         broken(Invariant::records_decode, "?", "?", "queue entry under a key that does not parse");
-        return {};
+        return;
       }
-      const Result<std::optional<store::OrderRow>> row =
-          orders_row(store::order_key(entry->queue, entry->id));
-      if (!row) return Unexpected{row.error()};
-      const auto* place = *row ? std::get_if<store::Place>(&**row) : nullptr;
-      if (place == nullptr || *place != entry->place) {
+      const Row row = orders_row(store::order_key(entry->queue, entry->id), entry->queue, entry->id);
+      const auto* place = row.row ? std::get_if<store::Place>(&*row.row) : nullptr;
+      if (row.is_read && (place == nullptr || *place != entry->place)) {
         broken(Invariant::entry_is_waiting, entry->queue, entry->id, "an entry that its order does not name");
       }
       const Result<model::Record> record = store::decode_waiting(value);
       if (!record) {
         broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
-        return {};
+        return;
       }
-      if (Result<> done = check_waiting_run(entry->queue, entry->id, *record); !done) return done;
+      check_waiting_run(entry->queue, entry->id, *record);
       if (record->due != entry->place.due || record->priority != entry->place.priority) {
         broken(Invariant::entry_is_waiting, entry->queue, entry->id,
                "an entry at another place than its record");
       }
-      return check_alive(entry->queue, entry->id, *record);
+      check_alive(entry->queue, entry->id, *record);
     });
   }
 
-  Result<> check_leases() {
-    return walk(Family::leases, [&](std::string_view key, std::string_view value) -> Result<> {
+  void check_leases() {
+    walk(Family::leases, [&](std::string_view key, std::string_view value) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
         broken(Invariant::records_decode, "?", "?", "lease under a key that does not parse");
-        return {};
+        return;
       }
-      const Result<std::optional<store::OrderRow>> row = orders_row(key);
-      if (!row) return Unexpected{row.error()};
-      if (!*row || !std::holds_alternative<store::Place>(**row)) {
+      const Row row = orders_row(key, name->queue, name->id);
+      if (row.is_read && (!row.row || !std::holds_alternative<store::Place>(*row.row))) {
         broken(Invariant::lease_is_processing, name->queue, name->id,
                "a lease of an order that is not alive");
       }
       const Result<model::Lease> lease = store::decode_lease(value);
       if (!lease) {
         broken(Invariant::records_decode, name->queue, name->id, lease.error().message);
-        return {};
+        return;
       }
       ++recount_[std::string(name->queue)].processing;
-      return check_alive(name->queue, name->id, lease->record);
+      check_alive(name->queue, name->id, lease->record);
     });
   }
 
   // What holds of WAIT and PROCESSING alike.
-  Result<> check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
+  void check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
     check_numbers(queue, id, record);
     recount_run(queue, id, record);
-    if (record.run) {
-      const Result<std::optional<std::string>> listed =
-          reader_.get(Family::runs, store::run_order_key(queue, *record.run, id));
-      if (!listed) return Unexpected{listed.error()};
-      if (!*listed)
-        broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
-    }
-    return check_owns_key(queue, id, record);
+    check_listed(queue, id, record);
+    check_owns_key(queue, id, record);
+  }
+
+  void check_listed(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
+    const auto row = need(reader_.get(Family::runs, store::run_order_key(queue, *record.run, id)), queue, id);
+    if (row && !*row)
+      broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
   }
 
   struct RunRecount {
@@ -185,28 +220,27 @@ class Check {
   }
 
   // While its run is swept an order may still read WAIT: it is void all the same.
-  Result<> check_waiting_run(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (!record.run) return {};
+  void check_waiting_run(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
     const RunRecount& run = run_of(queue, *record.run);
     const bool alive = run.record && model::is_alive(run.record->state);
     if (!alive && !(run.record && run.is_active)) {
       broken(Invariant::no_dead_run, queue, id, "WAIT under run " + *record.run);
     }
-    return {};
   }
 
   // Active rows sort before the runs, and these before their orders.
-  Result<> read_runs() {
-    return walk(Family::runs, [&](std::string_view key, std::string_view value) -> Result<> {
+  void read_runs() {
+    walk(Family::runs, [&](std::string_view key, std::string_view value) {
       const std::optional<store::RunEntry> entry = store::parse_run_key(key);
       if (!entry) {
         broken(Invariant::records_decode, "?", "(run)", "run under a key that does not parse");
-        return {};
+        return;
       }
       RunRecount& run = run_of(entry->queue, entry->run);
       switch (entry->kind) {
-        case store::RunEntry::Kind::active: run.is_active = true; return {};
-        case store::RunEntry::Kind::order: ++run.listed; return {};
+        case store::RunEntry::Kind::active: run.is_active = true; return;
+        case store::RunEntry::Kind::order: ++run.listed; return;
         case store::RunEntry::Kind::run: break;
       }
       Result<model::RunRecord> record = store::decode_run(value);
@@ -215,12 +249,12 @@ class Check {
       } else {
         run.record = std::move(*record);
       }
-      return {};
     });
   }
 
   // An order that is listed and is not alive is counted by the difference.
-  Result<> check_runs() {
+  void check_runs() {
+    if (!all_read_) return;
     for (const auto& [name, run] : runs_) {
       const auto& [queue, run_name] = name;
       const std::string who = "(run " + run_name + ")";
@@ -237,7 +271,6 @@ class Check {
         broken(Invariant::run_counts_match, queue, who, "its counts differ from a recount");
       }
     }
-    return {};
   }
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
@@ -247,46 +280,46 @@ class Check {
     }
   }
 
-  Result<> check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (!record.key || !model::state_blocks(record.state)) return {};
-    const Result<std::optional<std::string>> owner =
-        reader_.get(Family::dedup, store::dedup_key(queue, *record.key));
-    if (!owner) return Unexpected{owner.error()};
-    if (*owner != std::string(id))
+  void check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.key || !model::state_blocks(record.state)) return;
+    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *record.key)), queue, id);
+    if (owner && *owner != std::string(id))
       broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
-    return {};
   }
 
-  Result<> check_orders() {
-    return walk(Family::orders, [&](std::string_view key, std::string_view value) -> Result<> {
+  void check_orders() {
+    walk(Family::orders, [&](std::string_view key, std::string_view value) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
         broken(Invariant::records_decode, "?", "?", "order under a key that does not parse");
-        return {};
+        return;
       }
       ++report_.orders;
       const Result<store::OrderRow> row = store::decode_order(value);
       if (!row) {
         broken(Invariant::records_decode, name->queue, name->id, row.error().message);
-        return {};
+        return;
       }
-      if (const auto* place = std::get_if<store::Place>(&*row)) return check_live(*name, *place);
+      if (const auto* place = std::get_if<store::Place>(&*row)) {
+        check_live(*name, *place);
+        return;
+      }
       const auto& record = std::get<model::Record>(*row);
       count_ended(name->queue, record.state);
       recount_run(name->queue, name->id, record);
       check_numbers(name->queue, name->id, record);
-      return check_owns_key(name->queue, name->id, record);
+      check_owns_key(name->queue, name->id, record);
     });
   }
 
   // Exactly one of: a lease, a queue entry where the row says.
-  Result<> check_live(const store::OrderName& name, const store::Place& place) {
-    const Result<std::optional<std::string>> leased =
-        reader_.get(Family::leases, store::order_key(name.queue, name.id));
-    if (!leased) return Unexpected{leased.error()};
-    const Result<std::optional<std::string>> queued =
-        reader_.get(Family::queue, store::queue_key(name.queue, place, name.id));
-    if (!queued) return Unexpected{queued.error()};
+  void check_live(const store::OrderName& name, const store::Place& place) {
+    const auto leased =
+        need(reader_.get(Family::leases, store::order_key(name.queue, name.id)), name.queue, name.id);
+    const auto queued =
+        need(reader_.get(Family::queue, store::queue_key(name.queue, place, name.id)), name.queue, name.id);
+    if (!leased) recounted_ = false;
+    if (!leased || !queued) return;
     if (!*leased) ++recount_[std::string(name.queue)].wait;
     if (*leased && *queued) {
       broken(Invariant::processing_has_lease, name.queue, name.id, "under a lease and in the queue at once");
@@ -295,7 +328,6 @@ class Check {
       broken(Invariant::waiting_has_entry, name.queue, name.id,
              "alive, but neither in the queue nor under a lease");
     }
-    return {};
   }
 
   void count_ended(std::string_view queue, State state) {
@@ -305,27 +337,29 @@ class Check {
     if (state == State::aborted) ++counts.aborted;
   }
 
-  Result<> check_keys() {
-    return walk(Family::dedup, [&](std::string_view key, std::string_view owner) -> Result<> {
+  void check_keys() {
+    walk(Family::dedup, [&](std::string_view key, std::string_view owner) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
         broken(Invariant::records_decode, "?", "?", "dedup entry under a key that does not parse");
-        return {};
+        return;
       }
       const Result<std::optional<Order>> order = read_order(reader_, name->queue, owner);
-      if (!order && order.error().code != Code::corrupt) return Unexpected{order.error()};
+      if (!order && order.error().code != Code::corrupt) {
+        broken(Invariant::records_decode, name->queue, owner, order.error().message);
+        return;
+      }
       const bool sound =
           order && *order && (*order)->key == std::string(name->id) && model::state_blocks((*order)->state);
       if (!sound) {
         broken(Invariant::key_owner_blocks, name->queue, owner,
                "owns a key, but does not block or has another one");
       }
-      return {};
     });
   }
 
-  Result<> check_history() {
-    return walk(Family::history, [&](std::string_view key, std::string_view value) -> Result<> {
+  void check_history() {
+    walk(Family::history, [&](std::string_view key, std::string_view value) {
       const std::string_view queue = key.substr(0, key.find('\0'));
       const Result<model::Record> record = store::decode_ended(value);
       if (!record) {
@@ -334,46 +368,47 @@ class Check {
         check_numbers(queue, "(history)", *record);
         recount_run(queue, "(history)", *record);
       }
-      return {};
     });
   }
 
-  Result<> check_settings() {
-    const std::unique_ptr<store::Cursor> cursor =
-        reader_.scan(Family::meta, store::settings_prefix, store::prefix_end(store::settings_prefix));
-    for (; cursor->valid(); cursor->next()) {
-      const std::string queue(cursor->key().substr(store::settings_prefix.size()));
-      if (!only_.empty() && queue != only_) continue;
-      const Result<store::SettingsRow> settings = store::decode_settings(cursor->value());
-      if (!settings) broken(Invariant::records_decode, queue, "(settings)", settings.error().message);
-    }
-    return cursor->status();
+  // Of a row of each queue in family meta.
+  template <class Visit>
+  void walk_meta(std::string_view prefix, Visit visit) {
+    walk_prefix(Family::meta, prefix, [&](std::string_view key, std::string_view value) {
+      const std::string queue(key.substr(prefix.size()));
+      if (!only_.empty() && queue != only_) return;
+      ++rows_;
+      visit(queue, value);
+    });
   }
 
-  Result<> check_counts() {
-    const std::unique_ptr<store::Cursor> cursor =
-        reader_.scan(Family::meta, store::counts_prefix, store::prefix_end(store::counts_prefix));
-    for (; cursor->valid(); cursor->next()) {
-      const std::string queue(cursor->key().substr(store::counts_prefix.size()));
-      if (!only_.empty() && queue != only_) continue;
-      const Result<Counts> counts = store::decode_counts(cursor->value());
-      if (!counts) {
-        broken(Invariant::records_decode, queue, "(counts)", counts.error().message);
-      } else if (*counts != recount_[queue]) {
+  void check_settings() {
+    walk_meta(store::settings_prefix, [&](const std::string& queue, std::string_view value) {
+      need(store::decode_settings(value), queue, "(settings)");
+    });
+  }
+
+  void check_counts() {
+    walk_meta(store::counts_prefix, [&](const std::string& queue, std::string_view value) {
+      const std::optional<Counts> counts = need(store::decode_counts(value), queue, "(counts)");
+      if (counts && recounted_ && *counts != recount_[queue]) {
         broken(Invariant::counts_match, queue, "(counts)", "its counts differ from a recount");
       }
       recount_.erase(queue);
-    }
+    });
+    if (!recounted_) return;
     for (const auto& [queue, counts] : recount_) {
       broken(Invariant::counts_match, queue, "(counts)", "has orders but no counts");
     }
-    return cursor->status();
   }
 
   const store::Reader& reader_;
   const std::string_view only_;
-  std::uint64_t last_sequence_ = 0;
+  std::uint64_t last_sequence_ = limits::sequence_max;
+  std::uint64_t rows_ = 0;  // Found: a queue without any does not exist.
   std::map<std::string, Counts> recount_;
+  bool recounted_ = true;  // All that is counted of a queue could be read.
+  bool all_read_ = true;
   std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;
 };

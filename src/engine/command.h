@@ -3,8 +3,10 @@
 // the same reply.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -27,6 +29,15 @@ using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteReq
                           ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
                           ReapRequest, QueueSetRequest, PurgeBatch, RunOpenRequest, RunStartRequest,
                           RunBeatRequest, RunDoneRequest, RunErrorRequest>;
+
+// The answer of all that is asked of a queue and needs one: a queue exists once an order was scheduled in it
+// or settings were set.
+inline Unexpected no_queue(std::string_view name) {
+  return fail(Code::not_found, "no queue " + std::string(name));
+}
+
+// The memory that it takes while it waits to be applied, about.
+std::size_t bytes_of(const Body& body);
 
 struct Command {
   Now now;

@@ -285,7 +285,7 @@ void Core::log(LogLevel level, const std::string& text) const {
 Now Core::tame(Now now) {
   now.monotonic = std::max(now.monotonic, last_monotonic_);
   last_monotonic_ = now.monotonic;
-  now.wall = std::clamp(now.wall, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+  now.wall = model::in_calendar(now.wall);
   return now;
 }
 

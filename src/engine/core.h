@@ -79,6 +79,8 @@ class Core {
 
   std::uint64_t sequence() const { return sequence_; }
   std::size_t leases() const { return leases_.size(); }
+  // By any thread: when the lease ends that `token` stands for. Nothing: it is not held now.
+  std::optional<Monotonic> lease_deadline(std::string_view queue, std::string_view id, Token token) const;
   std::size_t claims_waiting() const { return waiters_.size(); }
   // How often a queue was looked at to learn when its time comes: what a group costs besides its commands.
   std::uint64_t looks() const { return looks_; }

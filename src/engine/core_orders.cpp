@@ -212,6 +212,7 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
 }
 
 Core::Answered Core::on(QueueSetRequest request, const Command& command) {
+  if (!request.create && find_queue(request.queue) == nullptr) return no_queue(request.queue);
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
   (*queue)->row.settings = model::apply(request, (*queue)->settings());
@@ -249,7 +250,7 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
 
 Core::Answered Core::on(PurgeBatch request, const Command& command) {
   QueueState* queue = find_queue(request.queue);
-  if (queue == nullptr) return Reply{std::uint64_t{0}};
+  if (queue == nullptr) return no_queue(request.queue);
   std::uint64_t purged = 0;
   for (const std::string& id : request.ids) {
     const Result<Located> located = locate(*queue, id, command.now.wall);

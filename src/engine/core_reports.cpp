@@ -38,6 +38,11 @@ HeldLease* Core::current(std::string_view queue, std::string_view id, Token toke
   return held != nullptr && held->lease.record.token == token ? held : nullptr;
 }
 
+std::optional<Monotonic> Core::lease_deadline(std::string_view queue, std::string_view id,
+                                              Token token) const {
+  return leases_.deadline_of(store::order_key(queue, id), token);
+}
+
 Result<model::Record> Core::whole_record(const HeldLease& held) const {
   if (!held.payload_on_disk) return held.lease.record;
   const Result<std::optional<std::string>> bytes = group_.get(Family::leases, held.key);
@@ -120,6 +125,7 @@ Core::Answered Core::on(ExtendRequest request, const Command& command) {
 }
 
 Core::Answered Core::on(ReapRequest request, const Command& command) {
+  if (find_queue(request.queue) == nullptr) return no_queue(request.queue);
   const std::string prefix = store::queue_prefix(request.queue);
   return Reply{reap(leases_.expired(command.now.monotonic, request.limit, prefix), command.now)};
 }

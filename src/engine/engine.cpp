@@ -16,6 +16,7 @@
 #include "engine/engine_parts.h"
 #include "engine/reads.h"
 #include "engine/writer.h"
+#include "model/rules.h"
 #include "model/validate.h"
 #include "store/rocks_store.h"
 
@@ -86,6 +87,9 @@ Result<> validate(const Options& options) {
   }
   if (options.group_commands_max == 0 || options.commands_waiting_max == 0) {
     return fail(Code::invalid, "a limit of 0 commands lets nothing happen");
+  }
+  if (options.command_bytes_waiting_max == 0) {
+    return fail(Code::invalid, "command bytes waiting are 0, at least 1 is needed");
   }
   constexpr std::size_t memtable_bytes_min = 64 * 1024;
   if (options.memtable_bytes < memtable_bytes_min) {
@@ -171,6 +175,21 @@ struct Engine::Impl {
     return writer->submit(std::move(bodies), [done = std::move(done)](Replies replies) {
       done(unpack<T>(std::move(replies.front())));
     });
+  }
+
+  Now now() const {
+    Now now = clock->now();
+    now.wall = model::in_calendar(now.wall);
+    return now;
+  }
+
+  // Leases run on the monotonic clock, which the store does not know.
+  engine::LeaseEnd lease_end(Now now) const {
+    return [this, now](std::string_view queue, std::string_view id, Token token) -> std::optional<Time> {
+      const std::optional<Monotonic> deadline = core->lease_deadline(queue, id, token);
+      if (!deadline) return std::nullopt;
+      return model::in_calendar(now.wall + (*deadline - now.monotonic));
+    };
   }
 
   const std::shared_ptr<const Clock> clock;
@@ -364,12 +383,14 @@ void Engine::set_queue(QueueSetRequest request, Callback<QueueSettings> done) {
 Result<QueueSettings> Engine::pause(std::string queue) {
   QueueSetRequest request;
   request.queue = std::move(queue);
+  request.create = false;
   request.paused = true;
   return set_queue(std::move(request));
 }
 Result<QueueSettings> Engine::resume(std::string queue) {
   QueueSetRequest request;
   request.queue = std::move(queue);
+  request.create = false;
   request.paused = false;
   return set_queue(std::move(request));
 }
@@ -380,9 +401,10 @@ Result<QueueSettings> Engine::resume(std::string queue) {
 Result<std::uint64_t> Engine::purge(PurgeRequest request) {
   if (Result<> valid = model::validate(request); !valid) return Unexpected{valid.error()};
   const std::lock_guard lock(impl_->purge_mutex);
-  std::string& cursor = impl_->purge_cursors[{request.queue, request.state}];
-  const Time ended_by = impl_->clock->now().wall - request.older;
+  const Time ended_by = impl_->now().wall - request.older;
   const std::unique_ptr<store::Reader> view = impl_->store->snapshot();
+  if (Result<> exists = engine::find_queue(*view, request.queue); !exists) return Unexpected{exists.error()};
+  std::string& cursor = impl_->purge_cursors[{request.queue, request.state}];
   std::uint64_t purged = 0;
   const std::string began = cursor;
   bool second_lap = began.empty();
@@ -410,7 +432,7 @@ Result<std::uint64_t> Engine::purge(PurgeRequest request) {
 Result<std::optional<Order>> Engine::order(std::string_view queue, std::string_view id) const {
   if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
   if (Result<> valid = model::validate_id(id); !valid) return Unexpected{valid.error()};
-  return engine::read_order(*impl_->store->snapshot(), queue, id);
+  return engine::read_order(*impl_->store->snapshot(), queue, id, impl_->lease_end(impl_->now()));
 }
 
 Result<Page> Engine::list(const ListRequest& request) const {
@@ -420,7 +442,8 @@ Result<Page> Engine::list(const ListRequest& request) const {
 Result<std::string> Engine::why(std::string_view queue, std::string_view id) const {
   if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
   if (Result<> valid = model::validate_id(id); !valid) return Unexpected{valid.error()};
-  return engine::read_why(*impl_->store->snapshot(), queue, id, impl_->clock->now().wall);
+  const Now now = impl_->now();
+  return engine::read_why(*impl_->store->snapshot(), queue, id, now.wall, impl_->lease_end(now));
 }
 
 Result<Run> Engine::run(std::string_view queue, std::string_view run) const {
@@ -436,7 +459,7 @@ Result<std::vector<std::string>> Engine::queues() const {
 }
 
 Result<Stats> Engine::stats(std::string_view queue) const {
-  return engine::read_stats(*impl_->store->snapshot(), queue, impl_->clock->now().wall);
+  return engine::read_stats(*impl_->store->snapshot(), queue, impl_->now().wall);
 }
 
 Result<QueueSettings> Engine::queue_settings(std::string_view queue) const {

@@ -17,6 +17,7 @@ HeldLease* LeaseTable::find(std::string_view key) {
 HeldLease& LeaseTable::add(std::string key, model::Lease lease, Monotonic deadline) {
   auto held = std::make_unique<HeldLease>();
   held->key = key;
+  held->token = lease.record.token;
   held->lease = std::move(lease);
   held->deadline = deadline;
   model::Record& record = held->lease.record;
@@ -29,6 +30,7 @@ HeldLease& LeaseTable::add(std::string key, model::Lease lease, Monotonic deadli
   if (!out.lease.request.empty()) {
     by_request_[request_key(record.worker, out.lease.request)].emplace(record.token, &out);
   }
+  const std::lock_guard lock(mutex_);
   const bool added = by_key_.emplace(std::move(key), std::move(held)).second;
   DUELEASE_CHECK(added);
   return out;
@@ -45,12 +47,16 @@ void LeaseTable::remove(HeldLease& held) {
   }
   const auto found = by_key_.find(held.key);
   DUELEASE_CHECK(found != by_key_.end());
+  const std::lock_guard lock(mutex_);
   by_key_.erase(found);
 }
 
 void LeaseTable::set_deadline(HeldLease& held, Monotonic deadline) {
   by_deadline_.erase(deadline_key(held));
-  held.deadline = deadline;
+  {
+    const std::lock_guard lock(mutex_);
+    held.deadline = deadline;
+  }
   by_deadline_.emplace(deadline_key(held), &held);
 }
 
@@ -67,6 +73,13 @@ std::vector<std::string> LeaseTable::expired(Monotonic now, std::size_t limit,
 std::optional<Monotonic> LeaseTable::first_deadline() const {
   if (by_deadline_.empty()) return std::nullopt;
   return by_deadline_.begin()->first.first;
+}
+
+std::optional<Monotonic> LeaseTable::deadline_of(std::string_view key, Token token) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() || found->second->token != token) return std::nullopt;
+  return found->second->deadline;
 }
 
 std::vector<std::string_view> LeaseTable::queues() const {

@@ -1,6 +1,9 @@
 // engine/lease_table.h: the leases in memory, by order and by deadline. It holds exactly the rows of
 // family leases (plus those of the open group), so memory follows the orders in processing.
 //
+// One thread changes it and reads it. deadline_of() may be called by any other: reads answer how long a lease
+// really lasts, whatever was done to the wall clock since.
+//
 // Deadlines are monotonic here and wall time in the store. A record's payload is kept along only when it
 // is small: a complete then reads nothing.
 #pragma once
@@ -8,6 +11,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +26,7 @@ namespace duelease::engine {
 
 struct HeldLease {
   std::string key;  // order_key: queue and id.
+  Token token{};    // As in lease.record.
   model::Lease lease;
   bool payload_on_disk = false;  // lease.record.payload was left out.
   Monotonic deadline{};
@@ -43,6 +48,8 @@ class LeaseTable {
   std::vector<std::string> expired(Monotonic now, std::size_t limit,
                                    std::string_view queue_prefix = {}) const;
   std::optional<Monotonic> first_deadline() const;
+  // By any thread. Nothing: the lease is not held now.
+  std::optional<Monotonic> deadline_of(std::string_view key, Token token) const;
   // The queue of each lease, in no particular order.
   std::vector<std::string_view> queues() const;
 
@@ -60,6 +67,8 @@ class LeaseTable {
   static DeadlineKey deadline_key(const HeldLease& held) { return {held.deadline, held.lease.record.token}; }
   static std::string request_key(std::string_view worker, std::string_view request);
 
+  // Held while by_key_, or the deadline of one in it, changes.
+  mutable std::mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<HeldLease>, Hash, std::equal_to<>> by_key_;
   std::map<DeadlineKey, HeldLease*> by_deadline_;
   std::unordered_map<std::string, std::map<Token, HeldLease*>> by_request_;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/command.h"
 #include "model/validate.h"
 #include "store/keys.h"
 #include "store/records.h"
@@ -44,13 +45,16 @@ Unexpected unreadable(std::string_view queue, std::string_view id, const std::st
 
 // An order that is alive: under a lease, or where its row says that its queue entry is.
 Result<std::optional<Order>> read_live(const store::Reader& reader, std::string_view queue,
-                                       std::string_view id, const store::Place& place) {
+                                       std::string_view id, const store::Place& place,
+                                       const LeaseEnd& lease_end) {
   const Result<std::optional<std::string>> leased = reader.get(Family::leases, store::order_key(queue, id));
   if (!leased) return Unexpected{leased.error()};
   if (*leased) {
     Result<model::Lease> lease = store::decode_lease(**leased);
     if (!lease) return unreadable(queue, id, lease.error().message);
-    const Time expires_at = lease->expires_at;
+    const std::optional<Time> now_known =
+        lease_end ? lease_end(queue, id, lease->record.token) : std::nullopt;
+    const Time expires_at = now_known.value_or(lease->expires_at);
     Order order = order_of(queue, id, std::move(lease->record));
     order.lease_expires_at = expires_at;
     return std::optional<Order>{std::move(order)};
@@ -133,18 +137,44 @@ std::string why_waiting(const Order& order, const QueueSettings& settings, Time 
 }  // namespace
 
 Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue,
-                                        std::string_view id) {
+                                        std::string_view id, const LeaseEnd& lease_end) {
   const Result<std::optional<std::string>> bytes = reader.get(Family::orders, store::order_key(queue, id));
   if (!bytes) return Unexpected{bytes.error()};
   if (!*bytes) return std::optional<Order>{};
   Result<store::OrderRow> row = store::decode_order(**bytes);
   if (!row) return unreadable(queue, id, row.error().message);
-  if (const auto* place = std::get_if<store::Place>(&*row)) return read_live(reader, queue, id, *place);
+  if (const auto* place = std::get_if<store::Place>(&*row))
+    return read_live(reader, queue, id, *place, lease_end);
   return std::optional<Order>{order_of(queue, id, std::move(std::get<model::Record>(*row)))};
+}
+
+namespace {
+
+struct MetaRows {
+  std::optional<std::string> settings;
+  std::optional<std::string> counts;
+};
+
+Result<MetaRows> read_meta(const store::Reader& reader, std::string_view queue) {
+  if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
+  Result<std::optional<std::string>> settings = reader.get(Family::meta, store::settings_key(queue));
+  if (!settings) return Unexpected{settings.error()};
+  Result<std::optional<std::string>> counts = reader.get(Family::meta, store::counts_key(queue));
+  if (!counts) return Unexpected{counts.error()};
+  if (!*settings && !*counts) return no_queue(queue);
+  return MetaRows{std::move(*settings), std::move(*counts)};
+}
+
+}  // namespace
+
+Result<> find_queue(const store::Reader& reader, std::string_view queue) {
+  const Result<MetaRows> rows = read_meta(reader, queue);
+  return rows ? Result<>{} : Unexpected{rows.error()};
 }
 
 Result<Page> read_list(const store::Reader& reader, const ListRequest& request) {
   if (Result<> valid = model::validate(request); !valid) return Unexpected{valid.error()};
+  if (Result<> exists = find_queue(reader, request.queue); !exists) return Unexpected{exists.error()};
   const std::string prefix = store::queue_prefix(request.queue);
   std::string from = prefix;
   if (!request.after.empty()) {
@@ -200,8 +230,8 @@ std::string why(const Order& o, const QueueSettings& settings, Time now) {
 }  // namespace
 
 Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id,
-                             Time now) {
-  const Result<std::optional<Order>> order = read_order(reader, queue, id);
+                             Time now, const LeaseEnd& lease_end) {
+  const Result<std::optional<Order>> order = read_order(reader, queue, id, lease_end);
   if (!order) return Unexpected{order.error()};
   if (!*order) return std::string("no such order");
   const Result<QueueSettings> settings = read_settings(reader, queue);
@@ -233,25 +263,6 @@ Result<std::vector<std::string>> read_queues(const store::Reader& reader) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
-
-namespace {
-
-struct MetaRows {
-  std::optional<std::string> settings;
-  std::optional<std::string> counts;
-};
-
-Result<MetaRows> read_meta(const store::Reader& reader, std::string_view queue) {
-  if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
-  Result<std::optional<std::string>> settings = reader.get(Family::meta, store::settings_key(queue));
-  if (!settings) return Unexpected{settings.error()};
-  Result<std::optional<std::string>> counts = reader.get(Family::meta, store::counts_key(queue));
-  if (!counts) return Unexpected{counts.error()};
-  if (!*settings && !*counts) return fail(Code::not_found, "no queue " + std::string(queue));
-  return MetaRows{std::move(*settings), std::move(*counts)};
-}
-
-}  // namespace
 
 Result<QueueSettings> read_settings(const store::Reader& reader, std::string_view queue) {
   const Result<MetaRows> rows = read_meta(reader, queue);

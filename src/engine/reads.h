@@ -1,8 +1,9 @@
 // engine/reads.h: the reads of the public API, as functions of one consistent view of the store. They
-// use nothing of the core's memory: they run on any thread, and go on when the disk no longer takes
-// writes.
+// use nothing of the core's memory (but see LeaseEnd): they run on any thread, and go on when the disk no
+// longer takes writes. Each `now` must be within the calendar, see model::in_calendar().
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +16,17 @@
 
 namespace duelease::engine {
 
+// When the lease runs out that `token` stands for, by the wall clock as it is now. The store knows it by the
+// wall clock of the claim, which may have been set since. Nothing: what the store knows must do.
+using LeaseEnd = std::function<std::optional<Time>(std::string_view queue, std::string_view id, Token token)>;
+
 Result<std::optional<Order>> read_order(const store::Reader& reader, std::string_view queue,
-                                        std::string_view id);
+                                        std::string_view id, const LeaseEnd& lease_end = {});
 Result<Page> read_list(const store::Reader& reader, const ListRequest& request);
 Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id,
-                             Time now);
+                             Time now, const LeaseEnd& lease_end = {});
+// not_found when there is no such queue.
+Result<> find_queue(const store::Reader& reader, std::string_view queue);
 Result<std::vector<std::string>> read_queues(const store::Reader& reader);
 Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Time now);
 Result<QueueSettings> read_settings(const store::Reader& reader, std::string_view queue);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "model/rules.h"
 
 namespace duelease::engine {
 
@@ -46,6 +47,8 @@ std::uint64_t Writer::submit(std::vector<Body> bodies, Done done) {
                                         std::to_string(options_.commands_waiting_max)}));
     return 0;
   }
+  std::size_t bytes = 0;
+  for (const Body& body : bodies) bytes += bytes_of(body);
   Error refused;
   std::uint64_t ticket = 0;
   {
@@ -55,10 +58,16 @@ std::uint64_t Writer::submit(std::vector<Body> bodies, Done done) {
     } else if (inbox_commands_ + count > options_.commands_waiting_max) {
       refused = {Code::overloaded, std::to_string(inbox_commands_) + " commands are waiting, the limit is " +
                                        std::to_string(options_.commands_waiting_max)};
+    } else if (!inbox_.empty() && inbox_bytes_ + bytes > options_.command_bytes_waiting_max) {
+      refused = {Code::overloaded, "commands of " + std::to_string(inbox_bytes_) +
+                                       " bytes are waiting, with this one's " + std::to_string(bytes) +
+                                       " they would be above the limit of " +
+                                       std::to_string(options_.command_bytes_waiting_max)};
     } else {
       ticket = ++last_ticket_;
       inbox_commands_ += count;
-      inbox_.push_back(Item{std::move(bodies), ticket, std::move(done)});
+      inbox_bytes_ += bytes;
+      inbox_.push_back(Item{std::move(bodies), ticket, std::move(done), bytes});
     }
   }
   if (ticket == 0) {
@@ -195,12 +204,15 @@ std::vector<Writer::Item> Writer::take_items() {
   }
   std::vector<Item> items;
   std::size_t commands = 0;
-  while (!inbox_.empty() && commands < options_.group_commands_max) {
+  std::size_t bytes = 0;
+  while (!inbox_.empty() && commands < options_.group_commands_max && bytes < group_bytes_max) {
     commands += inbox_.front().bodies.size();
+    bytes += inbox_.front().bytes;
     items.push_back(std::move(inbox_.front()));
     inbox_.pop_front();
   }
   inbox_commands_ -= commands;
+  inbox_bytes_ -= bytes;
   // The claim that a cancel names may still be in the inbox, behind a full group: then the cancel waits too.
   const auto applied = [this](std::uint64_t ticket) {
     return inbox_.empty() || ticket < inbox_.front().ticket;
@@ -289,6 +301,13 @@ void Writer::spoil(Group& group, const Error& error) {
 
 void Writer::release(Group group) {
   for (Finished& finished : group.finished) finished.done(std::move(finished.replies));
+}
+
+// Within the calendar, so that differences of its times do not overflow.
+Now Writer::clock_now() const {
+  Now now = options_.clock->now();
+  now.wall = model::in_calendar(now.wall);
+  return now;
 }
 
 void Writer::arm_timer(Now now) {

@@ -68,6 +68,7 @@ class Writer {
     std::vector<Body> bodies;
     std::uint64_t ticket = 0;
     Done done;
+    std::size_t bytes = 0;
   };
   struct Finished {
     Replies replies;
@@ -94,7 +95,7 @@ class Writer {
   void arm_timer(Now now);
   void watch_clock(Now now);
   void sync_loop();
-  Now clock_now() const { return options_.clock->now(); }
+  Now clock_now() const;
 
   // Constant after construction.
   const Options options_;  // clock and random are never empty.
@@ -115,6 +116,7 @@ class Writer {
   std::deque<Item> inbox_;
   std::vector<std::uint64_t> to_cancel_;
   std::size_t inbox_commands_ = 0;
+  std::size_t inbox_bytes_ = 0;
   std::uint64_t last_ticket_ = 0;
   bool drain_posted_ = false;
   bool drain_parked_ = false;  // Too far ahead; the sync thread posts it.

@@ -57,4 +57,8 @@ Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, st
   return Time{Duration{std::min(now.time_since_epoch().count() + backoff + jitter, limits::time_ms_max)}};
 }
 
+Time in_calendar(Time time) {
+  return std::clamp(time, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
+}
+
 }  // namespace duelease::model

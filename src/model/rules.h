@@ -26,4 +26,7 @@ bool tries_left(const Record& record);
 // cap, give or take jitter drawn from `seed`.
 Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed);
 
+// The nearest time that a record can hold: between year 1 and the end of year 9999.
+Time in_calendar(Time time);
+
 }  // namespace duelease::model

@@ -228,7 +228,10 @@ TEST_CASE("list: a page goes on after its cursor, though orders came and went", 
   request = {.queue = "nothing here", .state = {}};
   CHECK_FALSE(engine::read_list(world.store(), request));
   request.queue = "nothing-here";
-  CHECK(engine::read_list(world.store(), request)->ids.empty());
+  const Result<Page> absent = engine::read_list(world.store(), request);
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().code == Code::not_found);
+  CHECK(absent.error().message == "no queue nothing-here");
 }
 
 TEST_CASE("stats: what is due, and for how long, over all priorities", "[reads]") {

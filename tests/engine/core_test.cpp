@@ -303,6 +303,7 @@ TEST_CASE("the same commands at the same times give the same store", "[core]") {
   const auto run = [](Disk disk, bool restarts, bool groups) {
     World world(disk);
     world.check_always(false);
+    world.set_queue({});
     std::mt19937 random(11);
     for (int step = 0; step < 400; ++step) {
       if (groups && step % 4 == 0) world.open_group();

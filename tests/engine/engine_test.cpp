@@ -347,6 +347,154 @@ TEST_CASE("more commands than may wait are refused, and nothing else happens to 
   CHECK_FALSE(well(engine->order("q", "x")));
 }
 
+TEST_CASE("the bytes of the commands that wait are limited, and one alone always fits", "[engine]") {
+  TemporaryFolder folder;
+  Options options = small_options();
+  options.command_bytes_waiting_max = 100'000;
+  HeldEngine engine(folder / "store", options);
+  const auto sized = [](std::string id, std::size_t bytes) {
+    ScheduleRequest request = order_of("q", std::move(id));
+    request.payload = std::string(bytes, 'x');
+    return request;
+  };
+  std::vector<Reply<Answer>> accepted(10);
+  for (std::size_t i = 0; i < 9; ++i) {
+    engine->schedule(sized(std::to_string(i), 10'000), accepted[i].callback());
+  }
+  const Result<Answer> refused = engine->schedule(sized("too large by now", 10'000));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::overloaded);
+  CHECK(refused.error().message.find("the limit of 100000") != std::string::npos);
+  ScheduleRequest with_app = order_of("q", "app");  // All bytes count, not those of payloads alone.
+  with_app.app_writes = {put("k", std::string(10'000, 'x'))};
+  CHECK(engine->schedule(with_app).error().code == Code::overloaded);
+  engine->schedule(sized("9", 100), accepted[9].callback());
+  engine.run();
+  for (Reply<Answer>& reply : accepted) CHECK(well(reply.get()).outcome == Outcome::scheduled);
+  CHECK(well(engine->schedule(sized("huge", 500'000))).outcome == Outcome::scheduled);
+  for (const Result<Answer>& answer : engine->schedule(std::vector{sized("x", 90'000), sized("y", 90'000)})) {
+    CHECK(well(answer).outcome == Outcome::scheduled);
+  }
+}
+
+TEST_CASE("a group takes no more out of the inbox than it may write at once", "[engine]") {
+  TemporaryFolder folder;
+  HeldEngine engine(folder / "store");
+  const std::uint64_t writes = engine.watch->writes();
+  std::vector<Reply<Answer>> replies(40);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    ScheduleRequest request = order_of("q", std::to_string(i));
+    request.payload = std::string(1024 * 1024, 'x');
+    engine->schedule(request, replies[i].callback());
+  }
+  engine.watch->hold_syncs();  // Their replies would let the inbox go on.
+  engine.run();
+  engine.watch->await_writes(writes + 3);  // 16 MiB each.
+  engine.watch->release_syncs();
+  for (Reply<Answer>& reply : replies) CHECK(well(reply.get()).outcome == Outcome::scheduled);
+  CHECK(engine.watch->writes() == writes + 3);
+}
+
+// ---- Queues that do not exist
+// -------------------------------------------------------------------
+
+TEST_CASE("what needs a queue answers not_found when there is none, and makes none", "[engine]") {
+  TemporaryFolder folder;
+  const std::unique_ptr<Engine> engine = open_live(folder / "store");
+  const auto absent = [](const auto& result) {
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code == Code::not_found);
+    CHECK(result.error().message == "no queue q");
+  };
+  absent(engine->pause("q"));
+  absent(engine->resume("q"));
+  absent(engine->set_queue({.queue = "q", .create = false, .tries = 7}));
+  absent(engine->list({.queue = "q"}));
+  absent(engine->purge({.queue = "q"}));
+  absent(engine->reap({.queue = "q"}));
+  absent(engine->stats("q"));
+  absent(engine->check("q"));
+  absent(engine->queue_settings("q"));
+  CHECK_FALSE(well(engine->order("q", "x")));
+  CHECK(well(engine->why("q", "x")) == "no such order");
+  CHECK(well(engine->reschedule({"q", "x", Time{}})).outcome == Outcome::not_found);
+  CHECK(well(engine->cancel({"q", "x"})).outcome == Outcome::not_found);
+  CHECK(well(engine->retry({"q", "x", {}})).outcome == Outcome::not_found);
+  CHECK(well(engine->claim(claim_of("q", "w"))).empty());
+  CHECK(well(engine->pop({"q", 1})).empty());
+  CHECK(well(engine->queues()).empty());
+
+  if (GENERATE(false, true)) {
+    well(engine->set_queue({.queue = "q"}));
+  } else {
+    well(engine->schedule(order_of("q", "x")));
+  }
+  CHECK(well(engine->pause("q")).paused);
+  CHECK_FALSE(well(engine->resume("q")).paused);
+  CHECK(well(engine->list({.queue = "q", .state = State::failed})).ids.empty());
+  CHECK(well(engine->purge({.queue = "q"})) == 0);
+  CHECK(well(engine->reap({.queue = "q"})) == 0);
+  CHECK(well(engine->check("q")).violations() == 0);
+  CHECK(well(engine->queues()) == std::vector<std::string>{"q"});
+}
+
+// ---- Reads under a clock that is set
+// -------------------------------------------------------------------
+
+TEST_CASE("a lease is shown with the time it has, whatever is done to the wall clock", "[engine]") {
+  TemporaryFolder folder;
+  const auto clock = std::make_shared<ManualClock>();
+  Options options = small_options();
+  options.clock = clock;
+  std::unique_ptr<Engine> engine = open_live(folder / "store", options);
+  well(engine->schedule(order_of("q", "x")));
+  ClaimRequest ask = claim_of("q", "w");
+  ask.lease = 60s;
+  const Claimed claimed = well(engine->claim(ask)).at(0);
+  const auto expires_in = [&] {
+    return *well(engine->order("q", "x"))->lease_expires_at - clock->now().wall;
+  };
+  clock->pass(10s);
+  CHECK(expires_in() == 50s);
+  clock->step_wall_clock(2h);
+  CHECK(expires_in() == 50s);
+  CHECK(well(engine->why("q", "x")) == "leased by w, attempt 1, for another 50 s");
+  clock->step_wall_clock(-3h);
+  CHECK(expires_in() == 50s);
+  CHECK(well(engine->why("q", "x")) == "leased by w, attempt 1, for another 50 s");
+
+  // After a restart it has at least the grace: that, too, is known only in memory.
+  clock->step_wall_clock(3h);
+  engine.reset();
+  engine = open_live(folder / "store", options);
+  CHECK(expires_in() == options.restart_grace);
+  auto extend = report_on<ExtendRequest>(claimed);
+  extend.lease = 30s;
+  well(engine->extend(extend));
+  CHECK(expires_in() == 30s);
+}
+
+TEST_CASE("reads bear a clock beyond the calendar", "[engine]") {
+  TemporaryFolder folder;
+  const auto clock = std::make_shared<ManualClock>();
+  Options options = small_options();
+  options.clock = clock;
+  const std::unique_ptr<Engine> engine = open_live(folder / "store", options);
+  constexpr Time first{Duration{-62'135'596'800'000}};
+  constexpr Time last{Duration{253'402'300'799'999}};
+  well(engine->schedule(order_of("q", "x", first)));
+  const Duration to_end = Time::max() - clock->now().wall;
+  clock->step_wall_clock(to_end);
+  CHECK(well(engine->stats("q")).oldest_overdue == last - first);
+  CHECK(well(engine->why("q", "x")).starts_with("due since 3652058 d"));
+  look_now(*engine);
+  clock->step_wall_clock(-to_end);
+  clock->step_wall_clock(Duration::min() / 2);
+  CHECK(well(engine->stats("q")).oldest_overdue == 0s);
+  CHECK(well(engine->purge({.queue = "q", .older = Duration{1'000'000}})) == 0);
+  look_now(*engine);
+}
+
 // ---- Waiting claims
 // -----------------------------------------------------------------------------
 
@@ -450,6 +598,7 @@ TEST_CASE("whatever makes an order due earlier wakes the claim that waits", "[en
 TEST_CASE("a paused queue keeps its orders from a waiting claim until it is resumed", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
+  well(engine->set_queue({.queue = "q"}));
   CHECK(well(engine->pause("q")).paused);
   Reply<std::vector<Claimed>> claim;
   engine->claim(claim_of("q", "w", 5, long_wait), claim.callback());
@@ -744,5 +893,6 @@ TEST_CASE("options out of range are refused before anything is made", "[engine]"
   refusal([](Options& o) { o.restart_grace = 2h; });
   refusal([](Options& o) { o.group_commands_max = 0; });
   refusal([](Options& o) { o.commands_waiting_max = 0; });
+  refusal([](Options& o) { o.command_bytes_waiting_max = 0; });
   refusal([](Options& o) { o.memtable_bytes = 1; });
 }

@@ -240,6 +240,7 @@ QueueSetRequest CommandSource::draw_settings() {
   }
   // More often on than off: a paused queue shows little.
   if (random_.one_in(3)) out.paused = random_.one_in(4);
+  out.create = !random_.one_in(3);
   return out;
 }
 

@@ -269,6 +269,10 @@ void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
     require(!stats && stats.error().code == Code::not_found, "stats of a queue that is not there");
     const Result<QueueSettings> settings = engine::read_settings(store, absent);
     require(!settings && settings.error().code == Code::not_found, "settings of a queue that is not there");
+    const Result<Page> page = engine::read_list(store, {.queue = absent});
+    require(!page && page.error().code == Code::not_found, "a list of a queue that is not there");
+    const Result<CheckReport> check = engine::check_store(store, absent);
+    require(!check && check.error().code == Code::not_found, "a check of a queue that is not there");
   }
 }
 

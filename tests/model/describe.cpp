@@ -100,7 +100,8 @@ Line line(const QueueSetRequest& r) {
   out.add("queue", r.queue).add("lease", r.lease).add("tries", r.tries).add("backoff_base", r.backoff_base);
   out.add("backoff_cap", r.backoff_cap).add("jitter", r.backoff_jitter_percent).add("paused", r.paused);
   out.add("payload_bytes_max", r.payload_bytes_max)
-      .flag("keep_success=for ever", r.keep_success && !*r.keep_success);
+      .flag("keep_success=for ever", r.keep_success && !*r.keep_success)
+      .flag("create=no", !r.create);
   return r.keep_success ? out.add("keep_success", *r.keep_success) : out;
 }
 Line line(const engine::PurgeBatch& r) {

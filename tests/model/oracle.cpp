@@ -294,6 +294,7 @@ Oracle::Answered Oracle::on(const RetryRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const QueueSetRequest& request) {
+  if (!request.create && !queues_.contains(request.queue)) return fail(Code::not_found, "");
   QueueSettings& settings = queues_[request.queue].settings;
   if (request.lease) settings.lease = *request.lease;
   if (request.tries) settings.tries = *request.tries;
@@ -307,6 +308,7 @@ Oracle::Answered Oracle::on(const QueueSetRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const engine::PurgeBatch& request) {
+  if (!queues_.contains(request.queue)) return fail(Code::not_found, "");
   std::uint64_t purged = 0;
   for (const std::string& id : request.ids) {
     const OracleOrder* order = find(request.queue, id);
@@ -565,6 +567,7 @@ std::uint64_t Oracle::reap(std::size_t limit, const std::string* queue) {
 }
 
 Oracle::Answered Oracle::on(const ReapRequest& request) {
+  if (!queues_.contains(request.queue)) return fail(Code::not_found, "");
   return engine::Reply{reap(request.limit, &request.queue)};
 }
 

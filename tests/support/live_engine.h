@@ -61,13 +61,14 @@ class Reply {
   std::future<Result<T>> future_ = promise_->get_future();
 };
 
-// Has the engine look at its clock, and returns when all is answered that it found to do. What it does for a
-// queue nobody uses changes nothing; the second time, the answers of the first are out.
+// Has the engine look at its clock, and returns when all is answered that it found to do. What it is asked for
+// a queue nobody uses changes nothing; the second time, the answers of the first are out.
 inline void look_now(Engine& engine) {
   for (int i = 0; i < 2; ++i) {
-    ReapRequest nothing;
+    CancelRequest nothing;
     nothing.queue = "nobody-uses-this";
-    well(engine.reap(nothing));
+    nothing.id = "nothing";
+    well(engine.cancel(nothing));
   }
 }
 
