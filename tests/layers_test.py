@@ -19,13 +19,13 @@ ALLOWED = {
     "store": {"base", "model"},
     "engine": {"base", "model", "store"},
     "protocol": {"base"},
-    "server": {"protocol"},
+    "server": {"base", "protocol"},
     "client": {"protocol"},
 }
 
 # Public headers. Those of VALUES are plain values that every layer may use. The others are an interface
 # to a layer: the one of their name, else the engine.
-VALUES = {"result", "types", "clock", "options"}
+VALUES = {"result", "types", "clock", "options", "time_text"}
 ALLOWED_PUBLIC = {
     "base": set(),
     "model": set(),

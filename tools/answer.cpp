@@ -1,5 +1,7 @@
 #include "answer.h"
 
+#include <utility>
+
 #include "text.h"
 #include "time_text.h"
 
@@ -58,6 +60,13 @@ Exit report(const Session& session, const OrderName& name, const Result<Answer>&
   return is_yes(answer->outcome) ? Exit::ok : Exit::no;
 }
 
+void print_answer(const Session& session, const char* field, Json value, const std::string& line) {
+  if (!session.json) return say("{}", line);
+  Json json;
+  json[field] = std::move(value);
+  print_json(json);
+}
+
 Json order_json(const Order& order, bool with_payload) {
   Json json;
   json["queue"] = order.queue;
@@ -87,8 +96,8 @@ Json order_json(const Order& order, bool with_payload) {
 }
 
 std::string time_seen_from(Time time, Time now) {
-  if (time > now) return fmt::format("{} (in {})", print_time(time), print_span(time - now));
-  return fmt::format("{} ({} ago)", print_time(time), print_span(now - time));
+  if (time > now) return fmt::format("{} (in {})", print_time(time), print_duration(time - now));
+  return fmt::format("{} ({} ago)", print_time(time), print_duration(now - time));
 }
 
 }  // namespace duelease::tools

@@ -21,6 +21,14 @@ std::optional<std::uint64_t> to_number(std::string_view text) {
   return value;
 }
 
+template <class Text>
+Arguments::Read take_into(Text& into) {
+  return [&into](const std::string& text) {
+    into = text;
+    return std::string();
+  };
+}
+
 }  // namespace
 
 Arguments::Option& Arguments::Option::required() {
@@ -50,35 +58,34 @@ void Arguments::require_command() { app_.require_subcommand(1, 1); }
 void Arguments::footer(const std::string& text) { app_.footer(text); }
 
 Arguments::Option Arguments::flag(const std::string& name, bool& into, const std::string& help) {
-  return Option(*app_.add_flag(name, into, help));
+  return Option(*app_.add_flag(name, into, help)->disable_flag_override());
 }
 
 Arguments::Option Arguments::value(const std::string& name, const Read& read, const std::string& type,
-                                   const std::string& help) {
+                                   const std::string& help, bool repeats) {
   const std::string shown = name.substr(name.find(',') + 1);
   const auto take = [read, shown](const std::string& text) {
     const std::string wrong = read(text);
     if (!wrong.empty()) throw CLI::ValidationError(shown, wrong);
   };
-  return Option(*app_.add_option_function<std::string>(name, take, help)->type_name(type));
+  CLI::Option* const option = app_.add_option_function<std::string>(name, take, help)->type_name(type);
+  if (repeats) option->trigger_on_parse()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return Option(*option);
+}
+
+Arguments::Option Arguments::action(const std::string& name, const std::function<void()>& action,
+                                    const std::string& help) {
+  return Option(*app_.add_flag_callback(name, action, help));
 }
 
 Arguments::Option Arguments::text(const std::string& name, std::string& into, const std::string& type,
                                   const std::string& help) {
-  const auto read = [&into](const std::string& text) {
-    into = text;
-    return std::string();
-  };
-  return value(name, read, type, help);
+  return value(name, take_into(into), type, help);
 }
 
 Arguments::Option Arguments::text(const std::string& name, std::optional<std::string>& into,
                                   const std::string& type, const std::string& help) {
-  const auto read = [&into](const std::string& text) {
-    into = text;
-    return std::string();
-  };
-  return value(name, read, type, help);
+  return value(name, take_into(into), type, help);
 }
 
 Arguments::Option Arguments::texts(const std::string& name, std::vector<std::string>& into,

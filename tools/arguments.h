@@ -70,7 +70,10 @@ class Arguments {
 
   // Any other kind of value: `read` answers what is wrong with the text, empty when it took it.
   using Read = std::function<std::string(const std::string&)>;
-  Option value(const std::string& name, const Read& read, const std::string& type, const std::string& help);
+  Option value(const std::string& name, const Read& read, const std::string& type, const std::string& help,
+               bool repeats = false);
+  // A flag that does something.
+  Option action(const std::string& name, const std::function<void()>& action, const std::string& help);
 
   // What the command does.
   void run(std::function<Exit()> action);

@@ -45,8 +45,9 @@ void ImportReport::refused(std::uint64_t line, std::string_view id, const Answer
     print_json(json);
   } else if (is_shown(totals_.refused)) {
     progress_.hide();
-    const std::string by = answer.blocker == id ? "" : " by " + printable(answer.blocker);
-    say("refused {} (line {}): blocked{}, {}", printable(id), line, by, state_name(answer.state));
+    const std::string why =
+        answer.blocker == id ? "already there" : "blocked by " + printable(answer.blocker);
+    say("refused {} (line {}): {}, {}", printable(id), line, why, state_name(answer.state));
   }
 }
 
@@ -57,7 +58,7 @@ void ImportReport::finish() {
     say("... and {} more refused; --verbose names them all", totals_.refused - shown_max);
   }
   if (!is_shown(totals_.bad)) {
-    complain("... and {} more bad rows; --verbose names them all", totals_.bad - shown_max);
+    complain("... and {}; --verbose names them all", counted(totals_.bad - shown_max, "more bad row"));
   }
   print_summary();
 }

@@ -1,29 +1,39 @@
 // tools/main.cpp: the program `duelease`.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <sstream>
 
 #include "arguments.h"
 #include "commands/registry.h"
 #include "duelease/clock.h"
 #include "session.h"
+#include "usage_error.h"
 
 namespace duelease::tools {
 namespace {
 
 // A store's file must never become descriptor 0, 1 or 2 because the caller had closed them: the next line
-// of output would go into it.
+// of output would go into it. What was closed is opened the wrong way round, so that using it still fails.
 void open_standard_files() {
-  int fd = 0;
-  do {
-    fd = ::open("/dev/null", O_RDWR);
-  } while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd > STDERR_FILENO) ::close(fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Those below are open, so an open answers this one.
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// A reader that went away and a limit on the size of files are errors of a write, which is then reported;
+// they must not end the program between two batches.
+void ignore_signals_of_writes() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 std::string read_durability(const std::string& text, Durability& into) {
@@ -37,6 +47,7 @@ void declare_program(Arguments& program, Session& session) {
   program.text("--store", session.store, "DIR", "folder of the store").environment("DUELEASE_STORE");
   program.flag("--json", session.json, "answer in JSON, for scripts");
   const auto durability = [&session](const std::string& text) {
+    session.durability_given = true;
     return read_durability(text, session.durability);
   };
   program.value("--durability", durability, "LEVEL",
@@ -47,25 +58,10 @@ void declare_program(Arguments& program, Session& session) {
       "\nThe options above may stand before or behind the command; `duelease COMMAND --help` shows the "
       "rest.\n"
       "TIME: milliseconds since 1970, +DURATION, NOW, a date (midnight UTC) or RFC 3339.\n"
-      "DURATION: milliseconds, or a number with ms, s, m, h or d.\n"
+      "DURATION: a number with ms, s, m, h or d, such as 30s.\n"
       "An ID that starts with a dash: --id ID. JSON: bytes that are not UTF-8 are {\"base64\": ...}.\n\n" +
       std::string(exit_code_help));
   for (const DeclareCommand declare : all_commands) declare(program, session);
-}
-
-// CLI11 asks for a command before it looks at the word that it could not use.
-Exit refuse(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining(true);
-  const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-                          std::string_view(error.what()).find("ubcommand") != std::string_view::npos;
-  if (no_command && !unknown.empty()) {
-    complain("no such command: {} (see duelease --help)", unknown.front());
-  } else if (no_command) {
-    complain("which command? (see duelease --help)");
-  } else {
-    complain("{}", error.what());
-  }
-  return Exit::usage;
 }
 
 Exit run(int argc, char** argv) {
@@ -79,10 +75,13 @@ Exit run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    app.exit(help);
+    std::ostringstream text;
+    app.exit(help, text, text);
+    write_out(text.str());
     return Exit::ok;
   } catch (const CLI::ParseError& error) {
-    return refuse(app, error);
+    complain("{}", usage_error(app, error));
+    return Exit::usage;
   }
   return chosen();
 }
@@ -93,15 +92,16 @@ Exit run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using duelease::tools::Exit;
   duelease::tools::open_standard_files();
+  duelease::tools::ignore_signals_of_writes();
   Exit exit = Exit::store;
   try {
     exit = duelease::tools::run(argc, argv);
   } catch (const std::exception& e) {
     duelease::tools::complain("{}", e.what());
   }
-  if (duelease::tools::output_failed()) {
-    duelease::tools::complain("cannot write to standard output");
-    if (exit == Exit::ok) exit = Exit::store;
+  if (const int error = duelease::tools::output_error(); error != 0) {
+    duelease::tools::complain("cannot write to standard output: {}", std::strerror(error));
+    exit = Exit::store;
   }
   return static_cast<int>(exit);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "output.h"
+#include "text.h"
 #include "time_text.h"
 
 namespace duelease::tools {
@@ -18,7 +19,7 @@ constexpr std::size_t bar_width = 20;
 std::string progress_line(const ProgressState& state) {
   const double seconds = static_cast<double>(state.elapsed.count()) / 1000;
   const double rate = seconds > 0 ? static_cast<double>(state.rows) / seconds : 0;
-  const std::string counts = fmt::format("{} rows, {:.0f}/s", state.rows, rate);
+  const std::string counts = fmt::format("{}, {:.0f}/s", counted(state.rows, "row"), rate);
   // A file that grows while it is read has more bytes than it had: then there is no end to tell of.
   if (!state.bytes_total || *state.bytes_total == 0 || state.bytes > *state.bytes_total) return counts;
 
@@ -28,7 +29,7 @@ std::string progress_line(const ProgressState& state) {
   std::string line = fmt::format("{:3.0f} % [{}] {}", share * 100, bar, counts);
   if (state.bytes == 0) return line;
   const double left = seconds * (1 - share) / share;
-  line += fmt::format(", {} left", print_span(std::chrono::seconds{std::llround(left)}));
+  line += fmt::format(", {} left", print_duration(std::chrono::seconds{std::llround(left)}));
   return line;
 }
 

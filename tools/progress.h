@@ -15,7 +15,7 @@ struct ProgressState {
   std::chrono::milliseconds elapsed{0};
 };
 
-// " 45 % [#########           ] 123456 rows, 98000/s, 12s left"; at most 79 columns.
+// " 45 % [#########           ] 123456 rows, 98000/s, 12 s left"; at most 79 columns.
 std::string progress_line(const ProgressState& state);
 
 // Draws on standard error while that is a terminal, ten times a second at most; else does nothing.

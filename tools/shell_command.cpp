@@ -25,7 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int poll_ms = 100;              // How soon a give_up is noticed.
 constexpr int poll_without_pidfd_ms = 5;  // Kernels before 5.3: nothing wakes us when the command ends.
-// A process that the command left behind may go on writing for ever; what the command wrote itself fits
+// A process that the command left behind may go on writing forever; what the command wrote itself fits
 // into a pipe.
 constexpr std::size_t bytes_after_end_max = 1024 * 1024;
 
@@ -55,7 +55,7 @@ class SpawnPlan {
     posix_spawnattr_setsigmask(&attributes_, &none);
     sigset_t defaults;
     sigemptyset(&defaults);
-    for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) sigaddset(&defaults, signal);
+    for (const int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP}) sigaddset(&defaults, signal);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setflags(&attributes_,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ std::string quote(std::string_view bytes);
 // Columns that printable UTF-8 takes on a terminal: East Asian wide characters count two, combining marks
 // none.
 std::size_t display_width(std::string_view text);
+
+// "1 row", "2 rows".
+std::string counted(std::uint64_t count, std::string_view noun);
 
 std::string base64(std::string_view bytes);
 

@@ -179,15 +179,16 @@ bool is_now(std::string_view text) {
 }
 
 struct Unit {
-  std::string_view suffix;
+  std::string_view suffix;  // As it is typed.
+  std::string_view name;    // As it is shown.
   std::int64_t ms;
 };
 
 // Largest first.
-constexpr Unit units[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}};
+constexpr Unit units[all_units] = {
+    {"d", "d", 86'400'000}, {"h", "h", 3'600'000}, {"m", "min", 60'000}, {"s", "s", 1'000}, {"ms", "ms", 1}};
 
 std::optional<std::int64_t> unit_ms(std::string_view suffix) {
-  if (suffix.empty()) return 1;
   for (const Unit& unit : units) {
     if (unit.suffix == suffix) return unit.ms;
   }
@@ -198,11 +199,13 @@ std::optional<std::int64_t> unit_ms(std::string_view suffix) {
 
 Result<Duration> parse_duration(std::string_view text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits > 0 && digits == text.size()) {
+    return fail(Code::invalid, fmt::format("give a unit: {0}s or {0}ms", printable(text, 30)));
+  }
   const std::optional<std::int64_t> unit = unit_ms(text.substr(digits));
   if (digits == 0 || !unit) {
-    return fail(
-        Code::invalid,
-        fmt::format("{} is not a duration (milliseconds, or a number with ms, s, m, h or d)", quote(text)));
+    return fail(Code::invalid,
+                fmt::format("{} is not a duration (a number with ms, s, m, h or d)", quote(text)));
   }
   const std::optional<std::int64_t> count = to_int64(text.substr(0, digits));
   if (!count || *count > Duration::max().count() / *unit) {
@@ -252,29 +255,19 @@ std::string print_time(Time time) {
   return text + 'Z';
 }
 
-std::string print_duration(Duration duration) {
-  const std::int64_t ms = duration.count();
-  if (ms == 0) return "0s";
-  for (const Unit& unit : units) {
-    if (ms % unit.ms == 0) return fmt::format("{}{}", ms / unit.ms, unit.suffix);
-  }
-  return fmt::format("{}ms", ms);
-}
-
-std::string print_span(Duration duration) {
+std::string print_duration(Duration duration, std::size_t units_max) {
   std::int64_t ms = duration.count();
-  if (ms < 0) return '-' + print_span(ms == Duration::min().count() ? Duration::max() : -duration);
-  if (ms < 1000) return fmt::format("{}ms", ms);
-  for (std::size_t i = 0; i < 4; ++i) {
-    if (ms < units[i].ms) continue;
-    std::string text = fmt::format("{}{}", ms / units[i].ms, units[i].suffix);
-    const std::int64_t rest = ms % units[i].ms;
-    if (i < 3 && rest >= units[i + 1].ms) {
-      text += fmt::format(" {}{}", rest / units[i + 1].ms, units[i + 1].suffix);
-    }
-    return text;
+  if (ms < 0) {
+    return '-' + print_duration(duration == Duration::min() ? Duration::max() : -duration, units_max);
   }
-  return fmt::format("{}ms", ms);
+  std::string text;
+  for (const Unit& unit : units) {
+    const std::int64_t count = ms / unit.ms;
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : " ", count, unit.name);
+    ms %= unit.ms;
+    if (!text.empty() && --units_max == 0) break;
+  }
+  return text.empty() ? "0 ms" : text;
 }
 
 }  // namespace duelease::tools

@@ -1,8 +1,9 @@
 // tools/time_text.h: times and durations as a person types and reads them.
 //
-// The words are those of the line protocol: a duration is a whole number of milliseconds, or one with a
-// suffix `ms s m h d`; a time is milliseconds since the epoch, `+DURATION`, `NOW` or RFC 3339. A value that
-// does not fit is refused with a message that names it and the limit; nothing is ever clamped.
+// The words are those of the line protocol: a duration is a whole number with a suffix `ms s m h d`; a time is
+// milliseconds since the epoch, `+DURATION`, `NOW` or RFC 3339. Only that a person must name the unit: whoever
+// types `--lease 5` does not mean the milliseconds that a bare number is on the wire. A value that does not fit
+// is refused with a message that names it and the limit; nothing is ever clamped.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ inline constexpr Time time_first = std::chrono::sys_days{std::chrono::year{1} / 
 inline constexpr Time time_last =
     std::chrono::sys_days{std::chrono::year{9999} / 12 / 31} + std::chrono::days{1} - Duration{1};
 
-// "250", "250ms", "30s", "5m", "2h", "7d". Not negative, no fraction, no sign, no compound ("1h30m").
+// "250ms", "30s", "5m", "2h", "7d". Not negative, no fraction, no sign, no compound ("1h30m").
 Result<Duration> parse_duration(std::string_view text);
 
 // For an option such as --due: milliseconds since the epoch, "+DURATION" from `now`, "NOW" (any case), a date
@@ -42,10 +43,9 @@ Result<Time> parse_timestamp(std::string_view text, EpochUnit unit);
 // number of milliseconds.
 std::string print_time(Time time);
 
-// In the largest unit that is exact ("90s", "2h", "1d"); parse_duration reads it back.
-std::string print_duration(Duration duration);
-
-// For the eye: the two largest units, "2d 3h", "4m 10s", "350ms".
-std::string print_span(Duration duration);
+// As the engine says it, too: "2 d 3 h", "1 min 30 s", "350 ms". The largest unit and, of the `units_max - 1`
+// below it, those that are not zero; what is left is cut.
+std::string print_duration(Duration duration, std::size_t units_max = 2);
+inline constexpr std::size_t all_units = 5;
 
 }  // namespace duelease::tools

@@ -48,6 +48,7 @@ namespace duelease {
 
 template <class T>
 using Callback = std::function<void(Result<T>)>;
+using AnswersCallback = std::function<void(std::vector<Result<Answer>>)>;  // One a request, in order.
 
 // Names a waiting claim, to cancel it.
 enum class ClaimTicket : std::uint64_t {};
@@ -60,9 +61,9 @@ struct AppEntry {
 class Engine {
  public:
   // Opens the store in folder `path`. It is open at most once, in this process and all others. Errors: locked,
-  // newer_format, corrupt, not_found (create_if_missing is off), invalid (an option; or the folder is a backup,
-  // or holds other files and no store), overloaded (a thread does not start), storage; the store is then as
-  // it was.
+  // newer_format, corrupt (also a log that has lost changes which were on disk), not_found (create_if_missing is
+  // off), invalid (an option; or the folder is a backup, or holds other files and no store), overloaded (a
+  // thread does not start), storage; the store is then as it was.
   static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
 
   // Closes: changes under way are finished and synced, waiting claims and later calls answer
@@ -86,6 +87,7 @@ class Engine {
   // Many at once share one wait; each is a change of its own, answered in order. At most
   // Options::commands_waiting_max in one call, else each answers invalid.
   std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
+  void schedule(std::vector<ScheduleRequest> requests, AnswersCallback done);
 
   // Moves a WAIT order to another due time. Answers rescheduled, not_found, or refused with the state.
   Result<Answer> reschedule(RescheduleRequest request);
@@ -118,6 +120,7 @@ class Engine {
   Result<Answer> complete(CompleteRequest request);
   void complete(CompleteRequest request, Callback<Answer> done);
   std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
+  void complete(std::vector<CompleteRequest> requests, AnswersCallback done);
 
   // Answers requeued (at the retry time), failed (no tries left, or final), aborted, or stale.
   Result<Answer> fail(FailRequest request);

@@ -32,6 +32,8 @@ enum class Code : std::uint8_t {
   overloaded,    // Too much is waiting to be done; try again later.
   storage,       // The disk failed. Final for this process: every later change answers this.
   closing,       // The engine is being closed.
+  denied,        // Over a network: not allowed without a password, or not for this user.
+  unreachable,   // Over a network: the connection failed; a change may or may not have taken effect.
 };
 
 // "invalid", "too_large", ...

@@ -37,7 +37,8 @@ using Duration = std::chrono::milliseconds;
 
 // The fencing token of a lease: it only ever rises within a store, over restarts and restores too,
 // and is never used again. Hand it on to whatever the worker changes outside, so that the outside can
-// refuse a worker whose lease is long gone. Values stay below 2^63.
+// refuse a worker whose lease is long gone. Values stay below 2^63. After a crash they go on 2^32 higher: the
+// end of the log may be lost, but a token of it may have been seen.
 enum class Token : std::uint64_t {};
 
 // The numbers are stored: never change one.

@@ -45,6 +45,8 @@ inline constexpr std::uint32_t tries_max = 1'000'000;
 inline constexpr std::uint64_t sequence_max = (std::uint64_t{1} << 63) - 1;
 // How far a restore jumps: at 100,000 transitions a second it covers five years since the backup.
 inline constexpr std::uint64_t restore_jump = std::uint64_t{1} << 44;
+// How far an open jumps after a crash: further than the changes that can have been lost with the end of the log.
+inline constexpr std::uint64_t crash_jump = std::uint64_t{1} << 32;
 
 // The engine never sleeps longer than this, so that a step of the clock is noticed.
 inline constexpr std::int64_t nap_ms_max = 1000;

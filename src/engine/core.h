@@ -136,6 +136,7 @@ class Core {
   Result<> load_leases(Now now);
   Result<> load_lease(std::string_view key, std::string_view value, Now now);
   Result<> load_heads();
+  Result<> recount_lost_counts();
   void compare_lease_counts();
   void scrub(QueueState& queue, Now now);
 

@@ -1,5 +1,6 @@
 // Opening: what the core takes into memory, and the damage that shows on the way.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/limits.h"
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Core>> Core::open(store::Store& store, CoreOptions option
   if (Result<> r = core->load_leases(now); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_heads(); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_runs(now); !r) return Unexpected{r.error()};
+  if (Result<> r = core->recount_lost_counts(); !r) return Unexpected{r.error()};
   core->compare_lease_counts();
   if (Result<> r = core->commit(); !r) return Unexpected{r.error()};
   if (Result<> r = store.sync(); !r) return Unexpected{r.error()};
@@ -43,26 +45,53 @@ Result<> Core::load_meta() {
       const std::string name(cursor->key().substr(prefix.size()));
       queues_[name].name = name;
       touch(queues_[name]);
-      if (Result<> r = take(queues_[name], cursor->value()); !r) {
-        return fail(r.error().code, "queue " + name + ": " + r.error().message);
-      }
+      take(queues_[name], cursor->value());
     }
     return cursor->status();
   };
-  Result<> settings =
-      each(store::settings_prefix, [&](QueueState& queue, std::string_view value) -> Result<> {
-        Result<store::SettingsRow> settings_row = store::decode_settings(value);
-        if (!settings_row) return Unexpected{settings_row.error()};
-        queue.row = std::move(*settings_row);
-        return {};
-      });
-  if (!settings) return settings;
-  return each(store::counts_prefix, [](QueueState& queue, std::string_view value) -> Result<> {
-    const Result<Counts> counts = store::decode_counts(value);
-    if (!counts) return Unexpected{counts.error()};
-    queue.counts = *counts;
-    return {};
+  const Result<> settings = each(store::settings_prefix, [&](QueueState& queue, std::string_view value) {
+    Result<store::SettingsRow> decoded = store::decode_settings(value);
+    if (decoded) {
+      queue.row = std::move(*decoded);
+      return;
+    }
+    // What they were, nobody knows any more. Nobody can work with a store that does not open, either.
+    note_damage("undecodable settings, now the defaults", queue.name, "?");
+    group_.put(Family::meta, store::settings_key(queue.name), store::encode_settings(queue.row));
   });
+  if (!settings) return settings;
+  return each(store::counts_prefix, [&](QueueState& queue, std::string_view value) {
+    const Result<Counts> counts = store::decode_counts(value);
+    queue.counts_lost = !counts;
+    if (counts) queue.counts = *counts;
+  });
+}
+
+// As check() counts: an order whose row does not decode is in none of the counts.
+Result<> Core::recount_lost_counts() {
+  for (auto& [name, queue] : queues_) {
+    if (!queue.counts_lost) continue;
+    queue.counts_lost = false;
+    note_damage("undecodable counts, counted again", name, "?");
+    const std::string prefix = store::queue_prefix(name);
+    const std::unique_ptr<store::Cursor> cursor =
+        store_.scan(Family::orders, prefix, store::prefix_end(prefix));
+    for (; cursor->valid(); cursor->next()) {
+      // Those under a lease below: their rows may be mended in the open group.
+      if (leases_.find(cursor->key()) != nullptr) continue;
+      const Result<store::OrderRow> row = store::decode_order(cursor->value());
+      if (!row) continue;
+      const auto* ended = std::get_if<model::Record>(&*row);
+      const State state = ended != nullptr ? ended->state : State::wait;
+      if (std::ranges::find(all_states, state) != std::end(all_states)) ++queue.count(state);
+    }
+    if (Result<> read = cursor->status(); !read) return read;
+    for (const std::string_view leased : leases_.queues()) {
+      if (leased == name) ++queue.counts.processing;
+    }
+    moved(queue, std::nullopt, std::nullopt);
+  }
+  return {};
 }
 
 Result<> Core::load_leases(Now now) {

@@ -72,6 +72,21 @@ Result<T> unpack(Result<Reply> reply) {
   return std::get<T>(std::move(*reply));
 }
 
+template <class Request>
+std::vector<Body> bodies_of(std::vector<Request> requests) {
+  std::vector<Body> bodies;
+  bodies.reserve(requests.size());
+  for (Request& request : requests) bodies.emplace_back(std::move(request));
+  return bodies;
+}
+
+std::vector<Result<Answer>> unpack_all(Replies replies) {
+  std::vector<Result<Answer>> out;
+  out.reserve(replies.size());
+  for (Result<Reply>& reply : replies) out.push_back(unpack<Answer>(std::move(reply)));
+  return out;
+}
+
 Result<> validate(const Options& options) {
   const auto within = [](Duration value, std::int64_t min, std::int64_t max) {
     return value.count() >= min && value.count() <= max;
@@ -155,17 +170,18 @@ struct Engine::Impl {
 
   template <class Request>
   std::vector<Result<Answer>> call_many(std::vector<Request> requests) {
-    std::vector<Result<Answer>> out;
-    if (requests.empty()) return out;
+    if (requests.empty()) return {};
     Mailbox mailbox;
-    std::vector<Body> bodies;
-    bodies.reserve(requests.size());
-    for (Request& request : requests) bodies.emplace_back(std::move(request));
-    writer->submit(std::move(bodies), [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
-    Replies replies = mailbox.take();
-    out.reserve(replies.size());
-    for (Result<Reply>& reply : replies) out.push_back(unpack<Answer>(std::move(reply)));
-    return out;
+    writer->submit(bodies_of(std::move(requests)),
+                   [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
+    return unpack_all(mailbox.take());
+  }
+
+  template <class Request>
+  void post_many(std::vector<Request> requests, AnswersCallback done) {
+    if (requests.empty()) return done({});
+    writer->submit(bodies_of(std::move(requests)),
+                   [done = std::move(done)](Replies replies) { done(unpack_all(std::move(replies))); });
   }
 
   template <class T, class Request>
@@ -237,6 +253,7 @@ Result<std::unique_ptr<Engine>> open_path(const std::filesystem::path& path, Opt
   rocks.create_if_missing = options.create_if_missing;
   rocks.memtable_bytes = options.memtable_bytes;
   rocks.block_cache_bytes = options.block_cache_bytes;
+  rocks.log = options.log;
   Result<std::unique_ptr<store::Store>> store = store::open_rocks_store(path, rocks);
   if (!store) return Unexpected{store.error()};
   return engine::open_engine(std::move(*store), std::move(options), std::move(executor));
@@ -309,6 +326,9 @@ void Engine::schedule(ScheduleRequest request, Callback<Answer> done) {
 std::vector<Result<Answer>> Engine::schedule(std::vector<ScheduleRequest> requests) {
   return impl_->call_many(std::move(requests));
 }
+void Engine::schedule(std::vector<ScheduleRequest> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), std::move(done));
+}
 
 Result<Answer> Engine::reschedule(RescheduleRequest request) {
   return impl_->call<Answer>(std::move(request));
@@ -350,6 +370,9 @@ void Engine::complete(CompleteRequest request, Callback<Answer> done) {
 }
 std::vector<Result<Answer>> Engine::complete(std::vector<CompleteRequest> requests) {
   return impl_->call_many(std::move(requests));
+}
+void Engine::complete(std::vector<CompleteRequest> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), std::move(done));
 }
 
 Result<Answer> Engine::fail(FailRequest request) { return impl_->call<Answer>(std::move(request)); }

@@ -18,6 +18,7 @@ struct QueueState {
   store::SettingsRow row;
   Counts counts;
   bool counts_changed = false;              // In the open group.
+  bool counts_lost = false;                 // While opening: they did not decode.
   std::map<std::uint8_t, QueueHead> heads;  // Of each priority in use.
   // Damage: the store counted so many more PROCESSING orders than it had leases when it was opened. They
   // are looked for from `scrub_from` on.

@@ -6,7 +6,7 @@
 //   leases    queue 00 id                                         queue, id
 //   dedup     queue 00 key                                        queue, key
 //   history   queue 00 escaped(id) 00 00 sequence:u64be           queue, id, sequence
-//   meta      "format" | "sequence" | "settings:" queue | "counts:" queue
+//   meta      "format" | "sequence" | "closed" | "settings:" queue | "counts:" queue
 //   app       whatever the application likes
 //   runs      queue 00 'a' run                                    queue, run: runs with live orders, or alive
 //             queue 00 'r' run                                    queue, run: each run
@@ -50,6 +50,7 @@ std::string run_order_key(std::string_view queue, std::string_view run, std::str
 
 inline constexpr std::string_view format_key = "format";
 inline constexpr std::string_view sequence_key = "sequence";
+inline constexpr std::string_view closed_key = "closed";  // The last sequence, once the store is closed.
 inline constexpr std::string_view settings_prefix = "settings:";
 inline constexpr std::string_view counts_prefix = "counts:";
 std::string settings_key(std::string_view queue);

@@ -6,28 +6,27 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
-#include <rocksdb/wal_filter.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdarg>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "store/backup_mark.h"
 #include "store/keys.h"
+#include "store/log_tail.h"
 #include "store/open_folder.h"
 #include "store/records.h"
+#include "store/rocks_log.h"
 
 namespace duelease::store {
 
@@ -93,78 +92,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& o
   return out;
 }
 
-// ---- No holes in the log ------------------------------------------------------------------------
-//
-// Groups are written while the sync of those before them is still under way, so a power cut can meet
-// several that are not on disk, and the disk may have begun with any of them. Each may be lost, but never
-// one from before another that is kept: that would be half a history. A torn record ends RocksDB's replay,
-// but it does not see what is missing whole: the unsynced end of a log file when the next file is there, or
-// a block of zeros. Three things together make that impossible:
-//   1. A log file is on disk before anything is written to the next one.
-//   2. The first record of a log file is on disk before a second one follows.
-//   3. Replay ends at a record that does not begin with the sequence number after the record before it.
-
-class ContiguousLog final : public rocksdb::WalFilter {
- public:
-  const char* Name() const override { return "duelease.ContiguousLog"; }
-
-  WalProcessingOption LogRecordFound(unsigned long long, const std::string&, const rocksdb::WriteBatch& batch,
-                                     rocksdb::WriteBatch*, bool*) override {
-    const std::uint64_t first = sequence_of(batch);
-    if (next_ != 0 && first != next_) return WalProcessingOption::kCorruptedRecord;
-    next_ = first + batch.Count();
-    return WalProcessingOption::kContinueProcessing;
-  }
-
- private:
-  // A batch begins with its sequence number, 8 bytes, little-endian.
-  static std::uint64_t sequence_of(const rocksdb::WriteBatch& batch) {
-    std::uint64_t out = 0;
-    for (std::size_t i = 8; i > 0; --i) out = out << 8 | static_cast<unsigned char>(batch.Data()[i - 1]);
-    return out;
-  }
-
-  std::uint64_t next_ = 0;  // 0: no record yet.
-};
-
-// RocksDB begins a log file when it seals a memtable, and tells so before anything is written to it.
-class LogSwitches final : public rocksdb::EventListener {
- public:
-  // Before the first write.
-  void watch(rocksdb::DB* db) { db_ = db; }
-
-  // That the file is synced here, and not by the flush that begins now, also spares builds of RocksDB with
-  // assertions an abort: they do not expect a SyncWAL() after a failed sync by a flush.
-  void OnMemTableSealed(const rocksdb::MemTableInfo&) override {
-    switched_ = true;
-    rocksdb::DB* db = db_;
-    if (db == nullptr) return;
-    const rocksdb::Status status = db->SyncWAL();
-    const std::lock_guard lock(mutex_);
-    if (failure_.ok()) failure_ = status;
-  }
-
-  // Whether this write was the first to its file.
-  bool take() { return switched_.load(std::memory_order_relaxed) && switched_.exchange(false); }
-
-  // Of the sync above. RocksDB fails from then on too, but forgets why.
-  rocksdb::Status failure() const {
-    const std::lock_guard lock(mutex_);
-    return failure_;
-  }
-
- private:
-  std::atomic<rocksdb::DB*> db_ = nullptr;
-  std::atomic<bool> switched_ = true;  // An open begins a file too.
-  mutable std::mutex mutex_;
-  rocksdb::Status failure_;  // Guarded by mutex_.
-};
-
-class NoInfoLog final : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
+// ---- The database -------------------------------------------------------------------------------
 
 rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
   rocksdb::DBOptions out;
@@ -257,6 +185,45 @@ class RocksSnapshot final : public Reader {
   const rocksdb::Snapshot* const snapshot_;
 };
 
+// ---- Crashes and tokens -------------------------------------------------------------------------
+//
+// A closed store says so: its row "closed" holds the last sequence. If that is not so at an open, the process
+// or the machine died, and the end of the log may be lost: legitimately, where changes are acknowledged before
+// they are on disk (levels interval and none), or because it has rotted. Tokens from that end may have been
+// seen outside, so the sequence goes on far above it.
+
+Result<std::optional<std::uint64_t>> read_sequence_row(const Store& store, std::string_view key) {
+  const Result<std::optional<std::string>> row = store.get(Family::meta, key);
+  if (!row) return Unexpected{row.error()};
+  if (!*row) return std::optional<std::uint64_t>{};
+  const Result<std::uint64_t> sequence = decode_sequence(**row);
+  if (!sequence) return Unexpected{sequence.error()};
+  return std::optional<std::uint64_t>{*sequence};
+}
+
+Result<> write_closed_mark(Store& store) {
+  const Result<std::optional<std::uint64_t>> last = read_sequence_row(store, sequence_key);
+  if (!last) return Unexpected{last.error()};
+  const Result<std::optional<std::uint64_t>> closed = read_sequence_row(store, closed_key);
+  if (!*last || (closed && *closed == *last)) return {};
+  const std::vector<Change> mark = {{Family::meta, std::string(closed_key), encode_sequence(**last)}};
+  if (Result<> r = store.write(mark); !r) return r;
+  return store.sync();
+}
+
+// What does not decode is left for the engine to report.
+Result<> raise_sequence_after_crash(Store& store) {
+  const Result<std::optional<std::uint64_t>> last = read_sequence_row(store, sequence_key);
+  if (!last || !*last) return {};
+  const Result<std::optional<std::uint64_t>> closed = read_sequence_row(store, closed_key);
+  if (closed && *closed == *last) return {};
+  const std::uint64_t raised =
+      std::min(**last, limits::sequence_max - limits::crash_jump) + limits::crash_jump;
+  const std::vector<Change> change = {{Family::meta, std::string(sequence_key), encode_sequence(raised)}};
+  if (Result<> r = store.write(change); !r) return r;
+  return store.sync();
+}
+
 // ---- The store ----------------------------------------------------------------------------------
 
 class RocksStore final : public Store {
@@ -274,6 +241,8 @@ class RocksStore final : public Store {
   }
 
   ~RocksStore() override {
+    // Without the mark the next open takes it for a crash, so a failure here needs no more said.
+    if (!has_failed_) static_cast<void>(write_closed_mark(*this));
     log_switches_->watch(nullptr);
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
     db_->Close();
@@ -291,6 +260,7 @@ class RocksStore final : public Store {
 
   Result<> write(std::span<const Change> changes) override {
     batch_.Clear();
+    put_synced_mark(batch_, synced_.load(std::memory_order_relaxed));
     for (const Change& change : changes) {
       const rocksdb::Status added =
           change.value ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
@@ -304,8 +274,10 @@ class RocksStore final : public Store {
   }
 
   Result<> sync() override {
+    const std::uint64_t written = db_->GetLatestSequenceNumber();
     const rocksdb::Status status = db_->SyncWAL();
     if (!status.ok()) return first_error(status, "syncing the store");
+    synced_.store(written, std::memory_order_relaxed);
     return {};
   }
 
@@ -336,7 +308,8 @@ class RocksStore final : public Store {
     return families_[static_cast<std::size_t>(family)];
   }
 
-  Unexpected first_error(const rocksdb::Status& status, const std::string& doing) const {
+  Unexpected first_error(const rocksdb::Status& status, const std::string& doing) {
+    has_failed_ = true;
     const rocksdb::Status earlier = log_switches_->failure();
     return to_error(earlier.ok() ? status : earlier, doing);
   }
@@ -350,6 +323,10 @@ class RocksStore final : public Store {
   const std::unique_ptr<rocksdb::DB> db_;
   const Handles families_;
   rocksdb::WriteBatch batch_;  // Reused: its memory is worth keeping.
+  // Of RocksDB's sequence numbers, up to which all is on disk. sync() may run on several threads: a mark that
+  // is too low for a moment proves less, and nothing wrong.
+  std::atomic<std::uint64_t> synced_ = 0;
+  std::atomic<bool> has_failed_ = false;
 };
 
 // ---- Opening ------------------------------------------------------------------------------------
@@ -416,6 +393,7 @@ Result<bool> find_store(const std::filesystem::path& path, bool create_if_missin
 
 // A database open without a byte of it changed.
 struct ReadOnly {
+  ContiguousLog log;
   std::unique_ptr<rocksdb::DB> db;
   Handles families;
 
@@ -435,7 +413,7 @@ struct ReadOnly {
       descriptors.emplace_back(name, ours == family_names.end() ? rocksdb::ColumnFamilyOptions{}
                                                                 : family_options(family, options, nullptr));
     }
-    quiet.info_log_level = rocksdb::FATAL_LEVEL;
+    quiet.wal_filter = &log;
     rocksdb::DB* raw = nullptr;
     const rocksdb::Status status =
         rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
@@ -462,6 +440,26 @@ Result<bool> is_unfinished(const std::filesystem::path& path, const rocksdb::DBO
   return true;
 }
 
+// What follows the last whole record of the log is dropped by an open, unless it shows that changes are gone
+// which were on disk.
+Result<> check_log_tail(const ReadOnly& reader, const std::filesystem::path& path,
+                        const RocksOptions& options) {
+  const Result<LogTail> tail = read_log_tail(*reader.db->GetEnv(), path.string(), reader.log.end());
+  if (!tail) return Unexpected{tail.error()};
+  const std::uint64_t last = std::max(reader.log.last_sequence(), reader.db->GetLatestSequenceNumber());
+  if (tail->synced > last) {
+    return fail(Code::corrupt, "store " + path.string() + ": its log is damaged; " +
+                                   std::to_string(tail->synced - last) +
+                                   " writes that were on disk cannot be read. Nothing was changed");
+  }
+  const bool is_replayed = reader.log.end().file != 0;  // Else these may be files that are done with.
+  if (is_replayed && tail->bytes > 0 && options.log) {
+    options.log(LogLevel::warning, "store " + path.string() + ": the last " + std::to_string(tail->bytes) +
+                                       " bytes of its log are no whole write, as after a power cut; dropped");
+  }
+  return {};
+}
+
 // Reads the format version without changing a byte. 0: the store was never finished, and is empty.
 Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocksdb::DBOptions& db,
                                   const RocksOptions& options) {
@@ -473,6 +471,7 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
     if (Result<> r = reader.open(path, db, {rocksdb::kDefaultColumnFamilyName, "meta"}, options); !r) {
       return Unexpected{r.error()};
     }
+    if (Result<> r = check_log_tail(reader, path, options); !r) return Unexpected{r.error()};
     const Result<std::optional<std::string>> row =
         read_one(*reader.db, reader.families[1], nullptr, format_key);
     if (!row) return Unexpected{row.error()};
@@ -506,7 +505,8 @@ Result<> write_first_rows(Store& store) {
   if (!format) return Unexpected{format.error()};
   if (*format) return {};
   const std::vector<Change> rows = {{Family::meta, std::string(format_key), encode_format(format_version)},
-                                    {Family::meta, std::string(sequence_key), encode_sequence(0)}};
+                                    {Family::meta, std::string(sequence_key), encode_sequence(0)},
+                                    {Family::meta, std::string(closed_key), encode_sequence(0)}};
   if (Result<> written = store.write(rows); !written) return written;
   return store.sync();
 }
@@ -553,6 +553,9 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   auto store = std::make_unique<RocksStore>(std::move(*open_folder), std::move(env), std::move(log_filter),
                                             log_switches, std::move(db_ptr), std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
+  if (options.raises_sequence_after_crash) {
+    if (Result<> r = raise_sequence_after_crash(*store); !r) return Unexpected{r.error()};
+  }
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string_view>
 
+#include "duelease/options.h"
 #include "store/store.h"
 
 namespace rocksdb {
@@ -17,7 +20,10 @@ struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
-  std::shared_ptr<rocksdb::FileSystem> file_system;  // Empty: the machine's. Tests put faults there.
+  // After anything but a clean close the sequence goes on 2^32 higher. A restore does better by itself.
+  bool raises_sequence_after_crash = true;
+  std::function<void(LogLevel, std::string_view)> log;  // Empty: silent.
+  std::shared_ptr<rocksdb::FileSystem> file_system;     // Empty: the machine's. Tests put faults there.
 };
 
 // Errors: locked, newer_format, corrupt, not_found, storage; the folder is then as it was.

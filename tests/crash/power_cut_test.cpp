@@ -90,7 +90,8 @@ TEST_CASE("a power cut finds a store that lies about its syncs") {
   for (int attempt = 0; attempt < 20 && !found; ++attempt) {
     const Recording recording = record(short_script(), Syncs::lied);
     SimulatedDisk disk;
-    for (const DiskOperation& operation : recording.trace) disk.apply(operation);
+    // Up to where it was acknowledged: a close syncs.
+    for (std::uint64_t n = 0; n < recording.acknowledged.back(); ++n) disk.apply(recording.trace[n]);
     const TemporaryFolder folder;
     write_folder(folder / "store", disk.image_after({.tail = Tail::lost, .names = Names::kept}));
     found = contents_of(*open_store(folder / "store")) != short_script().states.back();

@@ -20,9 +20,8 @@ struct Ran {
   std::string output;  // Errors too.
 };
 
-Ran run(const std::string& example, const std::string& argument = "") {
-  const std::string command = std::string(DUELEASE_EXAMPLES) + "/" + example + " " + argument + " 2>&1";
-  FILE* const pipe = ::popen(command.c_str(), "r");
+Ran run_command(const std::string& command) {
+  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
   REQUIRE(pipe != nullptr);
   Ran ran;
   char buffer[4096];
@@ -30,6 +29,10 @@ Ran run(const std::string& example, const std::string& argument = "") {
   const int status = ::pclose(pipe);
   ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
   return ran;
+}
+
+Ran run(const std::string& example, const std::string& argument = "") {
+  return run_command(std::string(DUELEASE_EXAMPLES) + "/" + example + " " + argument);
 }
 
 // The number behind a label; -1 when the line is missing.
@@ -94,6 +97,21 @@ TEST_CASE("quickstart: its order is cancelled once, however often it is run", "[
   CHECK(second.exit == 0);
   CHECK(second.output == "4711 was scheduled before\n");
   fs::remove_all(folder);
+}
+
+TEST_CASE("the scripts of a developer explain themselves, and do nothing else then", "[examples]") {
+  for (const std::string script : {"setup", "run", "test", "check"}) {
+    const std::string path = DUELEASE_SOURCE_FOLDER "/tools/" + script;
+    const std::string source = read(path);
+    const std::string first_line = source.substr(source.find('\n') + 3);  // Behind "#!..." and "# ".
+    for (const char* option : {"--help", "-h"}) {
+      const Ran ran = run_command("'" + path + "' " + option);
+      INFO(ran.output);
+      CHECK(ran.exit == 0);
+      CHECK(ran.output.substr(0, ran.output.find('\n')) == first_line.substr(0, first_line.find('\n')));
+      CHECK(ran.output.find("set -") == std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("README quotes quickstart.cpp as it is", "[examples]") {

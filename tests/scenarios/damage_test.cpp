@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/reads.h"
 #include "store/keys.h"
 #include "store/records.h"
 #include "support/printing.h"
@@ -297,4 +298,55 @@ TEST_CASE("tokens above the last sequence raise it, so that none is given out tw
   CHECK(world.core().damage().at("token above the last sequence") >= 1);
   for (const Claimed& order : world.claim("w", 10)) CHECK(order.token > held.back().token);
   world.check_sound();
+}
+
+TEST_CASE("counts that do not decode are counted again", "[damage]") {
+  World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
+  const std::vector<Claimed> held = five_orders(world, 3);
+  world.complete(held[0]);
+  world.cancel("e");
+  auto report = World::report_of<FailRequest>(held[1]);
+  report.final = true;
+  world.tell(report);
+  world.schedule({.queue = "r", .id = "x", .due = world.now()});
+  const Counts right{.wait = 1, .processing = 1, .success = 1, .failed = 1, .aborted = 1};
+  REQUIRE(world.counts() == right);
+  damage(world, [&] {
+    world.put(Family::meta, store::counts_key("q"), "garbage");
+    // Its row is mended in the same open.
+    if (GENERATE(false, true)) world.erase(Family::orders, row_key("c"));
+  });
+  world.open();
+  CHECK(world.core().damage().at("undecodable counts, counted again") == 1);
+  CHECK(world.counts() == right);
+  world.check_sound();
+  CHECK(world.complete(held[2]).outcome == Outcome::completed);
+  CHECK(world.counts() == Counts{.wait = 1, .success = 2, .failed = 1, .aborted = 1});
+  world.restart();
+  CHECK(world.core().damage().empty());
+}
+
+TEST_CASE("settings that do not decode are the defaults, which is said aloud", "[damage]") {
+  std::vector<std::string> log;
+  engine::CoreOptions options = with_upkeep();
+  options.log = [&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::error) log.emplace_back(text);
+  };
+  World world(GENERATE(Disk::memory, Disk::rocks), options);
+  five_orders(world, 0);
+  world.set_queue({.tries = 7, .keep_success = 1h, .paused = true});
+  world.set_queue({.queue = "r", .tries = 9});
+  damage(world, [&] { world.put(Family::meta, store::settings_key("q"), "garbage"); });
+  CHECK(world.broken() == Names{"every_record_decodes"});
+  REQUIRE(log.empty());
+  world.open();
+  CHECK(world.core().damage() == Damage{{"undecodable settings, now the defaults", 1}});
+  REQUIRE(log.size() == 1);
+  CHECK(log[0].find("undecodable settings, now the defaults, queue q") != std::string::npos);
+  CHECK(*engine::read_settings(world.store(), "q") == QueueSettings{});
+  CHECK(engine::read_settings(world.store(), "r")->tries == 9);
+  world.check_sound();
+  CHECK(world.claim("w", 10).size() == 5);
+  world.restart();
+  CHECK(world.core().damage().empty());
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <rocksdb/db.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,8 +29,10 @@
 using namespace duelease;
 using namespace duelease::store;
 namespace fs = std::filesystem;
+using test::Image;
 using test::read_folder;
 using test::TemporaryFolder;
+using test::write_folder;
 
 namespace {
 
@@ -435,11 +439,17 @@ TEST_CASE("a log that ends torn is read up to the tear") {
 
 namespace {
 
-// A store whose log holds `count` writes "0", "1", ... and nothing else.
-void make_log(const fs::path& folder, int count, std::size_t value_bytes) {
-  open_well(folder, RocksOptions{});
-  const std::unique_ptr<Store> store = open_well(folder, RocksOptions{});
-  for (int i = 0; i < count; ++i) put(*store, Family::app, std::to_string(i), std::string(value_bytes, 'x'));
+// Leaves in `folder` what kill -9 leaves of a store whose log holds the writes "0", "1", ... and nothing else.
+void make_log(const fs::path& folder, int count, std::size_t value_bytes, bool synced) {
+  const fs::path live = folder.string() + ".live";
+  open_well(live, RocksOptions{});
+  const std::unique_ptr<Store> store = open_well(live, RocksOptions{});
+  for (int i = 0; i < count; ++i) {
+    const Change change{Family::app, std::to_string(i), std::string(value_bytes, 'x')};
+    REQUIRE(store->write(std::vector{change}));
+    if (synced) REQUIRE(store->sync());
+  }
+  fs::copy(live, folder, fs::copy_options::recursive);
 }
 
 }  // namespace
@@ -450,9 +460,9 @@ TEST_CASE("a log with a block that was never written is read up to there") {
   constexpr std::size_t block = 32 * 1024;
   constexpr std::size_t trial_bytes = 1000;
   const TemporaryFolder folder;
-  make_log(folder / "trial", 1, trial_bytes);
+  make_log(folder / "trial", 1, trial_bytes, false);
   const std::size_t overhead = fs::file_size(find_file(folder / "trial", ".log")) - trial_bytes;
-  make_log(folder / "store", 6, block - overhead - 1);  // One more byte says how long the value is.
+  make_log(folder / "store", 6, block - overhead - 1, false);  // One more byte says how long the value is.
 
   const fs::path log = find_file(folder / "store", ".log");
   std::string bytes = read_folder(folder / "store").at(log.filename().string());
@@ -463,6 +473,69 @@ TEST_CASE("a log with a block that was never written is read up to there") {
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].first == "0");
   CHECK(rows[1].first == "1");
+}
+
+// A tear at the end of the log looks like rot in the middle of it, but for what follows.
+TEST_CASE("a log that has rotted in front of synced writes is corrupt, and is left as it is") {
+  constexpr int count = 40;
+  const std::size_t value_bytes = GENERATE(40, 5000);  // All in one block, and across many.
+  const TemporaryFolder folder;
+  make_log(folder / "store", count, value_bytes, true);
+  const fs::path log = find_file(folder / "store", ".log");
+  const Image sound = read_folder(folder / "store");
+  const std::string bytes = sound.at(log.filename().string());
+  const std::size_t last_write = bytes.size() - bytes.size() / count;
+  int corrupt = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 97) {
+    INFO("byte " << at << " of " << bytes.size());
+    std::string rotten = bytes;
+    rotten[at] = static_cast<char>(rotten[at] ^ 0x10);
+    overwrite(log, rotten);
+    if (at < last_write) {
+      const Image before = read_folder(folder / "store");
+      const Error error = open_badly(folder / "store");
+      CHECK(error.code == Code::corrupt);
+      CHECK(error.message.find("writes that were on disk cannot be read") != std::string::npos);
+      CHECK(read_folder(folder / "store") == before);
+      ++corrupt;
+    } else {  // Nothing follows that could tell.
+      std::string said;
+      RocksOptions options = small_options();
+      options.log = [&said](LogLevel, std::string_view text) { said = text; };
+      CHECK(rows_of(*open_well(folder / "store", options), Family::app).size() == count - 1);
+      CHECK(said.find("bytes of its log are no whole write") != std::string::npos);
+    }
+    write_folder(folder / "store", sound);
+  }
+  CHECK(corrupt > 80);
+}
+
+TEST_CASE("after anything but a clean close the sequence goes on far above") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "store");
+    put(*store, Family::meta, std::string(sequence_key), encode_sequence(7));
+    fs::copy(folder / "store", folder / "killed", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "store")) == 7);
+  CHECK(sequence_of(*open_well(folder / "store")) == 7);  // Also when nothing was written in between.
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "killed");
+    CHECK(sequence_of(*store) == 7 + limits::crash_jump);
+    fs::copy(folder / "killed", folder / "again", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "killed")) == 7 + limits::crash_jump);
+  CHECK(sequence_of(*open_well(folder / "again")) == 7 + 2 * limits::crash_jump);
+}
+
+TEST_CASE("the sequence never jumps past its end") {
+  const TemporaryFolder folder;
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "store");
+    put(*store, Family::meta, std::string(sequence_key), encode_sequence(limits::sequence_max - 5));
+    fs::copy(folder / "store", folder / "killed", fs::copy_options::recursive);
+  }
+  CHECK(sequence_of(*open_well(folder / "killed")) == limits::sequence_max);
 }
 
 // ---- Backup -------------------------------------------------------------------------------------
@@ -502,7 +575,60 @@ TEST_CASE("a restore goes above a token that was seen outside") {
   const Result<> too_high = restore_rocks_store(folder / "backup", folder / "b", limits::sequence_max);
   REQUIRE_FALSE(too_high);
   CHECK(too_high.error().code == Code::invalid);
+  CHECK(too_high.error().message.find(std::to_string(limits::sequence_max)) != std::string::npos);
   CHECK_FALSE(fs::exists(folder / "b"));
+  CHECK_FALSE(fs::exists(folder / "b.restoring"));
+  CHECK(*read_backup_mark(folder / "backup") == 1);  // A refused restore is not counted.
+}
+
+TEST_CASE("a backup is restored by one at a time") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  const fs::path lock = folder / "backup" / (std::string(backup_mark_name) + ".lock");
+  const int held = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(held >= 0);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  const Result<> second = restore_rocks_store(folder / "backup", folder / "a", 0);
+  ::close(held);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == Code::locked);
+  CHECK(second.error().message ==
+        "backup " + (folder / "backup").string() + " is being restored by somebody else");
+  CHECK(*read_backup_mark(folder / "backup") == 0);
+
+  std::vector<Result<>> answers(8, Result<>{});
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    threads.emplace_back([&, i] {
+      answers[i] = restore_rocks_store(folder / "backup", folder / ("r" + std::to_string(i)), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<std::uint64_t> sequences;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const fs::path target = folder / ("r" + std::to_string(i));
+    CHECK((answers[i] || answers[i].error().code == Code::locked));
+    CHECK(fs::exists(target) == answers[i].has_value());
+    if (answers[i]) sequences.push_back(sequence_of(*open_well(target)));
+  }
+  std::sort(sequences.begin(), sequences.end());
+  REQUIRE_FALSE(sequences.empty());
+  CHECK(std::adjacent_find(sequences.begin(), sequences.end()) == sequences.end());
+  CHECK(*read_backup_mark(folder / "backup") == sequences.size());
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "r8", 0));  // The lock is not left behind.
+  CHECK_FALSE(fs::exists(folder / "r8" / lock.filename()));
+}
+
+TEST_CASE("a restore that fails leaves nothing behind") {
+  const TemporaryFolder folder;
+  REQUIRE(open_well(folder / "store")->backup(folder / "backup"));
+  fs::remove(folder / "backup" / "CURRENT");
+  CHECK_FALSE(restore_rocks_store(folder / "backup", folder / "a", 0));
+  CHECK_FALSE(fs::exists(folder / "a"));
+  CHECK_FALSE(fs::exists(folder / "a.restoring"));
+  const Result<> nameless = restore_rocks_store(folder / "backup", "", 0);
+  REQUIRE_FALSE(nameless);
+  CHECK(nameless.error().code == Code::invalid);
 }
 
 TEST_CASE("a restored store can be backed up and restored again") {

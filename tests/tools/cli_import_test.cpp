@@ -87,8 +87,8 @@ TEST_CASE("duplicates are refused by name with the state of what blocks them", "
 
   const Ran shown = shop.run(import_of({"-"}), rows);
   CHECK(shown.exit == 0);
-  CHECK_THAT(shown.out, Catch::Contains("refused 1 (line 4): blocked, WAIT\n") &&
-                            Catch::Contains("refused 9 (line 5): blocked, SUCCESS\n") &&
+  CHECK_THAT(shown.out, Catch::Contains("refused 1 (line 4): already there, WAIT\n") &&
+                            Catch::Contains("refused 9 (line 5): already there, SUCCESS\n") &&
                             Catch::Contains("scheduled    0\n"));
 }
 
@@ -129,6 +129,10 @@ TEST_CASE("bad rows are named with line and value, and the others are scheduled"
   const Ran shown = shop.run(import_of({"-"}), rows);
   CHECK(shown.exit == 3);
   CHECK_THAT(shown.err, Catch::Contains("duelease: line 2: due: \"soon\" is not a time"));
+  std::string bad_rows = "id,due\n";
+  for (int i = 0; i < 21; ++i) bad_rows += "1,soon\n";
+  CHECK_THAT(shop.run(import_of({"-"}), bad_rows).err,
+             Catch::EndsWith("duelease: ... and 1 more bad row; --verbose names them all\n"));
 }
 
 TEST_CASE("a strict import stops at the first bad row", "[cli][import]") {
@@ -159,6 +163,8 @@ TEST_CASE("several columns form the key", "[cli][import]") {
   check_counts(ran, 5, 4, 0, 1, 0);
   CHECK(events_of(ran, "refused")[0]["id"] == "3");
   CHECK(events_of(ran, "refused")[0]["blocker"] == "1");
+  CHECK_THAT(shop.run(import_of({"-", "--key", "site,lot"}), "id,due,site,lot\n9,2026-12-01,S,a|b\n").out,
+             Catch::Contains("refused 9 (line 2): blocked by 1, WAIT\n"));
   CHECK(shop.order("q", "1")["key"] == "S|a\\|b");
   CHECK(shop.order("q", "4")["key"].is_null());
 }
@@ -245,6 +251,16 @@ TEST_CASE("an import that is interrupted tells what it did", "[cli][import]") {
   CHECK(ran.exit == 130);
   const json summary = summary_of(ran);
   CHECK(summary["scheduled"] == shop.stats("q")["WAIT"]);
+}
+
+TEST_CASE("an import whose reports nobody reads goes on, and ends with 4", "[cli][import]") {
+  const Shop shop;
+  std::string rows = "id,due\n";
+  for (int i = 0; i < 20'000; ++i) rows += std::to_string(i % 10'000) + ",2026-12-01\n";
+  std::vector<std::string> arguments = import_of({"-", "--durability", "none", "--verbose"});
+  const Ran ran = shop.run_in_shell("{ \"$@\"; echo $? >&2; } | :", arguments, rows);
+  CHECK(ran.err == "duelease: cannot write to standard output: Broken pipe\n4\n");
+  CHECK(shop.stats("q")["WAIT"] == 10'000);
 }
 
 TEST_CASE("the shared sample: 830 orders, 1,325 of 2,155 rows refused by name", "[cli][import]") {

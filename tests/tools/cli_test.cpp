@@ -12,6 +12,20 @@ namespace {
 
 constexpr std::int64_t day_ms = 86'400'000;
 
+void check_no_queue_typo(const std::vector<std::vector<std::string>>& commands) {
+  const Shop shop;
+  shop.schedule("q", "1");
+  for (const std::vector<std::string>& arguments : commands) {
+    INFO(arguments[0] << ' ' << arguments[1]);
+    for (const Ran& ran : {shop.run(arguments), shop.ask(arguments)}) {
+      CHECK(ran.exit == 1);
+      CHECK(ran.out.empty());
+      CHECK_THAT(ran.err, Catch::Contains("no queue typo"));
+    }
+  }
+  CHECK(shop.ask({"queue", "list"}).json()["queues"] == json{"q"});
+}
+
 }  // namespace
 
 TEST_CASE("help tells the commands and the exit codes", "[cli]") {
@@ -27,6 +41,10 @@ TEST_CASE("help tells the commands and the exit codes", "[cli]") {
   CHECK(shop.run_bare({"schedule", "--help"}).exit == 0);
   CHECK(shop.run_bare({"queue", "set", "--help"}).exit == 0);
   CHECK(shop.run_bare({"--version"}).exit == 0);
+  for (const char* command : {"import", "work"}) {
+    CHECK_THAT(shop.run_bare({command, "--help"}).out,
+               Catch::Contains(std::string("\n\nExample: duelease --store S ") + command + " "));
+  }
 }
 
 TEST_CASE("wrong words end with 2 and say what was wrong", "[cli]") {
@@ -40,10 +58,22 @@ TEST_CASE("wrong words end with 2 and say what was wrong", "[cli]") {
     CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
     return ran.err;
   };
-  CHECK_THAT(wrong({}), Catch::Contains("which command?"));
-  CHECK_THAT(wrong({"shedule"}), Catch::Contains("shedule"));
-  CHECK_THAT(wrong({"order", "q"}), Catch::Contains("--id"));
-  CHECK_THAT(wrong({"order", "q", "1", "2"}), Catch::Contains("2"));
+  CHECK(wrong({}) == "duelease: which command? (see duelease --help)\n");
+  CHECK(wrong({"shedule"}) == "duelease: no such command: shedule (see duelease --help)\n");
+  CHECK(wrong({"queue"}) == "duelease: which command? (see duelease queue --help)\n");
+  CHECK(wrong({"queue", "stop"}) == "duelease: no such command: stop (see duelease queue --help)\n");
+  CHECK(wrong({"order", "q"}) == "duelease: --id is required (see duelease order --help)\n");
+  CHECK(wrong({"order", "q", "1", "\x1B[2J"}) ==
+        "duelease: one word too many: \"\\x1b[2J\" (see duelease order --help)\n");
+  CHECK(wrong({"queue", "set", "q", "--leese", "5s"}) ==
+        "duelease: no such option: --leese (see duelease queue set --help)\n");
+  CHECK(wrong({"order", "q", "1", "--id", "2"}) ==
+        "duelease: --id is given more than once (see duelease order --help)\n");
+  CHECK(wrong({"stats", "--queue"}) == "duelease: --queue needs a value (see duelease stats --help)\n");
+  CHECK(wrong({"stats", "--json=maybe"}) == "duelease: --json takes no value (see duelease stats --help)\n");
+  CHECK(wrong({"queue", "set", "q", "--lease", "5"}) == "duelease: --lease: give a unit: 5s or 5ms\n");
+  CHECK(wrong({"schedule", "q", "1", "--due", "+5"}) == "duelease: --due: give a unit: 5s or 5ms\n");
+  CHECK_THAT(wrong({"queue", "set", "q", "--keep-success", "x"}), Catch::Contains("(or \"forever\")"));
   CHECK_THAT(wrong({"schedule", "q", "1"}), Catch::Contains("--due"));
   CHECK_THAT(wrong({"schedule", "q", "1", "--due", "soon"}), Catch::Contains("\"soon\" is not a time"));
   CHECK_THAT(wrong({"schedule", "q", "1", "--due", "253402300800000"}), Catch::Contains("253402300799999"));
@@ -52,7 +82,7 @@ TEST_CASE("wrong words end with 2 and say what was wrong", "[cli]") {
   CHECK_THAT(wrong({"schedule", "q", "1", "--due", "0", "--priority", "256"}), Catch::Contains("255"));
   CHECK_THAT(wrong({"schedule", "q", "1", "--due", "0", "--priority", "-1"}), Catch::Contains("255"));
   CHECK_THAT(wrong({"schedule", "q", "1", "--due", "0", "--payload", "x", "--payload-file", "-"}),
-             Catch::Contains("payload"));
+             Catch::Contains("give --payload or --payload-file, not both"));
   CHECK_THAT(wrong({"schedule", "no spaces", "1", "--due", "0"}), Catch::Contains("no spaces"));
   CHECK_THAT(wrong({"schedule", "q", std::string(256, 'x'), "--due", "0"}), Catch::Contains("255"));
   CHECK_THAT(wrong({"--durability", "maybe", "stats"}), Catch::Contains("sync, interval, none"));
@@ -94,6 +124,80 @@ TEST_CASE("the store is named by --store or DUELEASE_STORE, and reading makes no
   CHECK(shop.run_bare({"order", "q", "1"}).exit == 0);
   CHECK(shop.run_bare({"--store", shop.path("other").string(), "order", "q", "1"}).exit == 4);
   ::unsetenv("DUELEASE_STORE");
+}
+
+TEST_CASE("what is no store ends with 4, also a backup and a folder of something else", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  const std::string backup = shop.path("backup").string();
+  REQUIRE(shop.run({"backup", "--to", backup}).exit == 0);
+  const std::string foreign = shop.path("foreign").string();
+  std::filesystem::create_directory(foreign);
+  write_file(shop.path("foreign") / "letter.txt", "Dear Sir");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"stats"},
+                                             {"schedule", "q", "2", "--due", "0"},
+                                             {"reap"},
+                                             {"work", "--queue", "q", "--exec", "true", "--drain"}}) {
+    INFO(arguments[0]);
+    for (const std::string& folder : {backup, foreign}) {
+      std::vector<std::string> all = {"--store", folder};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      const Ran ran = shop.run_bare(std::move(all));
+      CHECK(ran.exit == 4);
+      CHECK_THAT(ran.err, Catch::Contains(folder));
+    }
+  }
+  CHECK(read_file(shop.path("foreign") / "letter.txt") == "Dear Sir");
+}
+
+TEST_CASE("an answer that cannot be written ends with 4", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"--version"},
+                                             {"stats"},
+                                             {"--json", "stats"},
+                                             {"order", "q", "1"},
+                                             {"why", "q", "none"},
+                                             {"schedule", "q", "1", "--due", "0"},
+                                             {"check"},
+                                             {"list", "q"},
+                                             {"queue", "list"},
+                                             {"work", "--queue", "q", "--exec", "true", "--drain"}}) {
+    INFO(arguments[0]);
+    const Ran full = shop.run_in_shell("\"$@\" >/dev/full", arguments);
+    CHECK(full.exit == 4);
+    CHECK(full.err == "duelease: cannot write to standard output: No space left on device\n");
+    const Ran closed = shop.run_in_shell("\"$@\" >&-", arguments);
+    CHECK(closed.exit == 4);
+    CHECK(closed.err == "duelease: cannot write to standard output: Bad file descriptor\n");
+  }
+  // The reader is gone before the first line is written.
+  const Ran gone = shop.run_in_shell("{ sleep 0.2; \"$@\"; echo $? >&2; } | :", {"stats"});
+  CHECK(gone.err == "duelease: cannot write to standard output: Broken pipe\n4\n");
+  CHECK(shop.run({"check"}).exit == 0);
+}
+
+TEST_CASE("a payload is not taken from a closed standard input", "[cli]") {
+  const Shop shop;
+  const Ran ran =
+      shop.run_in_shell("\"$@\" <&-", {"schedule", "q", "1", "--due", "0", "--payload-file", "-"});
+  CHECK(ran.exit == 3);
+  CHECK_THAT(ran.err, Catch::Contains("Bad file descriptor"));
+}
+
+TEST_CASE("a limit on the size of files is an error of the store", "[cli]") {
+  const Shop shop;
+  shop.schedule("q", "1");
+  // In blocks of 512 bytes.
+  const Ran ran =
+      shop.run_in_shell("ulimit -f 64; \"$@\"", {"schedule", "q", "2", "--due", "0", "--payload-file", "-"},
+                        std::string(1'000'000, 'x'));
+  CHECK(ran.exit == 4);
+  CHECK_THAT(ran.err, Catch::Contains("File too large"));
+  CHECK(shop.run({"schedule", "q", "3", "--due", "0"}).exit == 0);
 }
 
 TEST_CASE("a store that is open is locked", "[cli]") {
@@ -299,9 +403,9 @@ TEST_CASE("stats count a queue, or all of them", "[cli]") {
 
 TEST_CASE("settings of a queue are set, shown, and obeyed", "[cli]") {
   const Shop shop;
-  const Ran set =
-      shop.ask({"queue", "set", "q", "--lease", "2m", "--tries", "0", "--backoff-base", "10", "--backoff-cap",
-                "1h", "--backoff-jitter", "0", "--payload-max", "10", "--keep-success", "7d"});
+  const Ran set = shop.ask({"queue", "set", "q", "--lease", "2m", "--tries", "0", "--backoff-base", "10ms",
+                            "--backoff-cap", "1h", "--backoff-jitter", "0", "--payload-max", "10",
+                            "--keep-success", "7d"});
   CHECK(set.exit == 0);
   const json expected{{"queue", "q"},
                       {"lease", 120'000},
@@ -315,18 +419,35 @@ TEST_CASE("settings of a queue are set, shown, and obeyed", "[cli]") {
   CHECK(set.json() == expected);
   CHECK(shop.ask({"queue", "show", "q"}).json() == expected);
   CHECK(shop.ask({"queue", "set", "q", "--keep-success", "forever"}).json()["keep_success"].is_null());
+  CHECK_THAT(shop.run({"queue", "show", "q"}).out, Catch::Contains("lease           2 min\n") &&
+                                                       Catch::Contains("backoff base    10 ms\n") &&
+                                                       Catch::Contains("keep success    forever\n"));
   CHECK(shop.run({"queue", "show", "other"}).exit == 1);
   CHECK(shop.run({"queue", "set", "q", "--lease", "31d"}).exit == 2);
   CHECK(shop.run({"schedule", "q", "1", "--due", "0", "--payload", "12345678901"}).exit == 3);
 
   shop.schedule("q", "1");
   CHECK(shop.ask({"queue", "pause", "q"}).json()["paused"] == true);
-  CHECK(shop.run({"work", "--queue", "q", "--exec", "true", "--drain"}).exit == 0);
+  const Ran drained = shop.run({"work", "--queue", "q", "--exec", "true", "--drain"});
+  CHECK(drained.exit == 0);
+  CHECK(drained.err == "duelease: queue q is paused: nothing of it is handed out\n");
   CHECK(shop.order("q", "1")["state"] == "WAIT");
   CHECK(shop.ask({"queue", "resume", "q"}).json()["paused"] == false);
   CHECK(shop.run({"work", "--queue", "q", "--exec", "true", "--drain"}).exit == 0);
   CHECK(shop.order("q", "1")["state"] == "SUCCESS");
   CHECK(shop.ask({"queue", "list"}).json()["queues"] == json{"q"});
+}
+
+TEST_CASE("a queue that is not there is not found by reads", "[cli]") {
+  check_no_queue_typo({{"queue", "show", "typo"}, {"stats", "typo"}, {"check", "typo"}});
+}
+
+TEST_CASE("a queue that is not there is not found by upkeep either, and not made", "[cli]") {
+  check_no_queue_typo({{"queue", "pause", "typo"},
+                       {"queue", "resume", "typo"},
+                       {"list", "typo"},
+                       {"purge", "typo", "--state", "FAILED"},
+                       {"reap", "typo"}});
 }
 
 TEST_CASE("purge removes what has ended, and nothing else", "[cli]") {
@@ -342,17 +463,7 @@ TEST_CASE("purge removes what has ended, and nothing else", "[cli]") {
 
 TEST_CASE("reap puts back what a dead worker held", "[cli]") {
   const Shop shop;
-  shop.schedule("q", "1");
-  const std::string pid_file = shop.path("pid").string();
-  {
-    const auto working = shop.start(
-        {"work", "--queue", "q", "--lease", "200ms", "--exec",
-         "echo $$ >" + pid_file + ".new; mv " + pid_file + ".new " + pid_file + "; exec sleep 60"});
-    REQUIRE(duelease::test::eventually([&] { return std::filesystem::exists(pid_file); }));
-    working->signal(SIGKILL);
-    CHECK(working->wait().exit == 1000 + SIGKILL);
-  }
-  ::kill(std::stoi(read_file(pid_file)), SIGKILL);
+  shop.leave_to_a_dead_worker("q", "1", "200ms");
   CHECK(shop.order("q", "1")["state"] == "PROCESSING");
   CHECK(duelease::test::eventually([&] { return shop.ask({"reap"}).json()["reaped"] == 1; }));
   const json order = shop.order("q", "1");
@@ -373,7 +484,7 @@ TEST_CASE("check counts no violations in a sound store", "[cli]") {
   for (const json& invariant : ran.json()["invariants"]) CHECK(invariant["violations"] == 0);
   CHECK(shop.run({"check", "--queue", "q"}).exit == 0);
   CHECK(shop.run({"check", "--queue", "other"}).exit == 1);
-  CHECK_THAT(shop.run({"check"}).out, Catch::Contains("1 orders looked at, 0 violations"));
+  CHECK_THAT(shop.run({"check"}).out, Catch::Contains("1 order looked at, 0 violations"));
 }
 
 TEST_CASE("a backup becomes a store again, with higher tokens", "[cli]") {
@@ -383,12 +494,17 @@ TEST_CASE("a backup becomes a store again, with higher tokens", "[cli]") {
   const std::string backup = shop.path("backup").string();
   const std::string copy = shop.path("copy").string();
   CHECK(shop.ask({"backup", "--to", backup}).json()["backup"] == backup);
-  CHECK(shop.run({"backup", "--to", backup}).exit != 0);
+  CHECK(shop.run({"backup", "--to", backup}).exit == 2);
+  CHECK(shop.run({"backup", "--to", ""}).exit == 2);
+  const Ran no_parent = shop.run({"backup", "--to", shop.path("none/backup/").string()});
+  CHECK(no_parent.exit == 2);
+  CHECK_THAT(no_parent.err, Catch::Contains("there is no folder " + shop.path("none").string() + "\n"));
 
   CHECK(shop.run_bare({"restore", "--from", backup, "--to", copy}).exit == 0);
   CHECK(shop.run_bare({"restore", "--from", backup, "--to", copy}).exit != 0);
   CHECK(shop.run_bare({"restore", "--from", shop.path("none").string(), "--to", shop.path("x").string()})
             .exit == 4);
+  CHECK(shop.run_bare({"restore", "--from", backup, "--to", ""}).exit == 2);
   const json before = shop.order("q", "1");
   CHECK(shop.run_bare({"--store", copy, "--json", "order", "q", "1"}).json() == before);
 

@@ -187,12 +187,32 @@ TEST_CASE("a command whose lease is lost is ended, and the order goes to whoever
   CHECK(shop.order("q", "1")["attempt"] == 2);
 }
 
+TEST_CASE("a worker says what it waits for, and what it could not do", "[cli][work]") {
+  const Shop shop;
+  shop.leave_to_a_dead_worker("q", "1", "1h");
+  CHECK(shop.run(work_of("true")).err == "duelease: queue q: 1 order under lease elsewhere\n");
+  CHECK(shop.order("q", "1")["state"] == "PROCESSING");
+
+  const Ran drained = shop.run({"work", "--queue", "none", "--exec", "true", "--drain"});
+  CHECK(drained.exit == 0);
+  CHECK(drained.err == "duelease: there is no queue none yet\n");
+  const auto waiting = shop.start({"work", "--queue", "none", "--exec", "true"});
+  CHECK(eventually([&] {
+    return waiting->err_so_far() == "duelease: there is no queue none yet: waiting for its first order\n";
+  }));
+  waiting->signal(SIGTERM);
+  CHECK(waiting->wait().exit == 0);
+}
+
 TEST_CASE("wrong options of a worker end with 2", "[cli][work]") {
   const Shop shop;
   shop.schedule("q", "1");
   CHECK(shop.run(work_of("true", {"--concurrency", "0"})).exit == 2);
   CHECK(shop.run(work_of("true", {"--concurrency", "1025"})).exit == 2);
   CHECK(shop.run(work_of("true", {"--drain", "--lease", "31d"})).exit == 2);
+  const Ran grace = shop.run(work_of("true", {"--drain", "--grace", "61m"}));
+  CHECK(grace.exit == 2);
+  CHECK(grace.err == "duelease: --grace: 1 h 1 min is more than 1 h\n");
   CHECK(shop.run(work_of("true", {"--drain", "--name", std::string(129, 'n')})).exit == 2);
   CHECK(shop.run({"work", "--queue", "q,", "--exec", "true", "--drain"}).exit == 2);
   CHECK(shop.order("q", "1")["state"] == "WAIT");

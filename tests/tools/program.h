@@ -68,16 +68,21 @@ struct Ran {
   }
 };
 
-// The program while it runs.
+inline std::string program() {
+  const char* const chosen = std::getenv("DUELEASE_BIN");
+  return chosen != nullptr ? chosen : DUELEASE_PROGRAM;
+}
+
+// A program while it runs.
 class Running {
  public:
-  Running(const std::filesystem::path& folder, std::vector<std::string> arguments, std::string_view input) {
+  Running(const std::filesystem::path& folder, const std::string& program, std::vector<std::string> arguments,
+          std::string_view input) {
     static std::atomic<int> runs{0};
     const std::string name = std::to_string(++runs);
     input_ = folder / ("in." + name), output_ = folder / ("out." + name), error_ = folder / ("err." + name);
     write_file(input_, input);
-    const char* const chosen = std::getenv("DUELEASE_BIN");
-    arguments.insert(arguments.begin(), chosen != nullptr ? chosen : DUELEASE_PROGRAM);
+    arguments.insert(arguments.begin(), program);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -122,10 +127,17 @@ class Shop {
 
   // Without --store.
   Ran run_bare(std::vector<std::string> arguments, std::string_view input = {}) const {
-    return Running(folder_.path(), std::move(arguments), input).wait();
+    return Running(folder_.path(), program(), std::move(arguments), input).wait();
   }
   Ran run(std::vector<std::string> arguments, std::string_view input = {}) const {
     return run_bare(with_store(std::move(arguments)), input);
+  }
+  // By a shell, which puts the program and its store in place of $@: for redirections and limits.
+  Ran run_in_shell(const std::string& script, std::vector<std::string> arguments,
+                   std::string_view input = {}) const {
+    arguments = with_store(std::move(arguments));
+    arguments.insert(arguments.begin(), {"-c", script, "sh", program()});
+    return Running(folder_.path(), "/bin/sh", std::move(arguments), input).wait();
   }
   // With --json.
   Ran ask(std::vector<std::string> arguments, std::string_view input = {}) const {
@@ -133,7 +145,7 @@ class Shop {
     return run(std::move(arguments), input);
   }
   std::unique_ptr<Running> start(std::vector<std::string> arguments) const {
-    return std::make_unique<Running>(folder_.path(), with_store(std::move(arguments)), "");
+    return std::make_unique<Running>(folder_.path(), program(), with_store(std::move(arguments)), "");
   }
 
   // An order that is due.
@@ -141,6 +153,21 @@ class Shop {
     const Ran ran = run({"schedule", queue, id, "--due", "0", "--payload", payload});
     INFO(ran.err);
     REQUIRE(ran.exit == 0);
+  }
+  // An order that a worker held when it was killed, its command too.
+  void leave_to_a_dead_worker(const std::string& queue, const std::string& id,
+                              const std::string& lease) const {
+    schedule(queue, id);
+    const std::string pid_file = path("pid").string();
+    {
+      const auto working =
+          start({"work", "--queue", queue, "--lease", lease, "--exec",
+                 "echo $$ >" + pid_file + ".new; mv " + pid_file + ".new " + pid_file + "; exec sleep 60"});
+      REQUIRE(eventually([&] { return std::filesystem::exists(pid_file); }));
+      working->signal(SIGKILL);
+      CHECK(working->wait().exit == 1000 + SIGKILL);
+    }
+    ::kill(std::stoi(read_file(pid_file)), SIGKILL);
   }
   nlohmann::json order(const std::string& queue, const std::string& id) const {
     return ask({"order", "--queue", queue, "--id", id}).json();

@@ -10,15 +10,16 @@ using std::chrono::milliseconds;
 
 TEST_CASE("the line tells share, rate and the time that is left", "[progress]") {
   CHECK(progress_line({45'000, 450, 1'000, milliseconds{9'000}}) ==
-        " 45 % [#########           ] 45000 rows, 5000/s, 11s left");
+        " 45 % [#########           ] 45000 rows, 5000/s, 11 s left");
   CHECK(progress_line({100, 1'000, 1'000, milliseconds{1'000}}) ==
-        "100 % [####################] 100 rows, 100/s, 0ms left");
+        "100 % [####################] 100 rows, 100/s, 0 ms left");
 }
 
 TEST_CASE("without a size or a rate it tells what it knows", "[progress]") {
   CHECK(progress_line({0, 0, 1'000, milliseconds{0}}) == "  0 % [                    ] 0 rows, 0/s");
   CHECK(progress_line({7, 10, std::nullopt, milliseconds{1'000}}) == "7 rows, 7/s");
   CHECK(progress_line({7, 10, 0, milliseconds{1'000}}) == "7 rows, 7/s");
+  CHECK(progress_line({1, 10, 0, milliseconds{1'000}}) == "1 row, 1/s");
   CHECK(progress_line({7, 11, 10, milliseconds{1'000}}) == "7 rows, 7/s");
 }
 

@@ -17,7 +17,7 @@ namespace {
 bool never() { return false; }
 
 ShellCommand command_of(std::string text, std::string_view input = {}) {
-  static const bool ignored = ::signal(SIGPIPE, SIG_IGN) != SIG_ERR;
+  static const bool ignored = ::signal(SIGPIPE, SIG_IGN) != SIG_ERR && ::signal(SIGXFSZ, SIG_IGN) != SIG_ERR;
   REQUIRE(ignored);
   ShellCommand command;
   command.text = std::move(text);
@@ -95,6 +95,7 @@ TEST_CASE("signals are what a command expects: none blocked, none ignored", "[sh
   ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
   CHECK(describe(run("kill -TERM $$")) == "killed by SIGTERM");
   CHECK(describe(run("kill -PIPE $$")) == "killed by SIGPIPE");
+  CHECK(describe(run("kill -XFSZ $$")) == "killed by SIGXFSZ");
   ::pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
 }
 

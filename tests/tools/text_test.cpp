@@ -65,3 +65,9 @@ TEST_CASE("bytes in JSON are a string where they are UTF-8, else base64", "[text
   CHECK(json_line(json_bytes(std::string_view("\0", 1))) == R"("\u0000")");
   CHECK(json_line(json_bytes("\xFF")) == R"({"base64":"/w=="})");
 }
+
+TEST_CASE("a count agrees with its noun", "[text]") {
+  CHECK(counted(0, "order") == "0 orders");
+  CHECK(counted(1, "order") == "1 order");
+  CHECK(counted(2, "order") == "2 orders");
+}

@@ -1,23 +1,36 @@
 // duelease backup: copies a store.
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
-#include "../json.h"
+#include "../answer.h"
 #include "../text.h"
 #include "registry.h"
 
 namespace duelease::tools {
 namespace {
 
+// The folder that must be there; empty when it is.
+std::string missing_parent(const std::string& to) {
+  std::error_code ec;
+  std::filesystem::path path = std::filesystem::absolute(to, ec);
+  if (!path.has_filename()) path = path.parent_path();  // A slash at the end.
+  const std::filesystem::path parent = path.parent_path();
+  return std::filesystem::is_directory(parent, ec) ? "" : parent.string();
+}
+
 Exit backup(const Session& session, const std::string& to, Engine& engine) {
+  if (to.empty()) {
+    complain("--to: a folder must have a name");
+    return Exit::usage;
+  }
+  if (const std::string missing = missing_parent(to); !missing.empty()) {
+    complain("cannot back up to {}: there is no folder {}", printable(to), printable(missing));
+    return Exit::usage;
+  }
   const Result<> done = engine.backup(to);
   if (!done) return failed(done.error());
-  if (session.json) {
-    Json json;
-    json["backup"] = json_bytes(to);
-    print_json(json);
-  } else {
-    say("backed up to {}", printable(to));
-  }
+  print_answer(session, "backup", json_bytes(to), "backed up to " + printable(to));
   return Exit::ok;
 }
 

@@ -3,6 +3,7 @@
 
 #include "../json.h"
 #include "../table.h"
+#include "../text.h"
 #include "registry.h"
 
 namespace duelease::tools {
@@ -52,7 +53,7 @@ Exit check(const Session& session, const std::optional<std::string>& queue, Engi
   } else {
     write_out(violations_table("invariant", report->invariants));
     if (!mended.empty()) write_out('\n' + violations_table("mended at open", mended));
-    say("\n{} orders looked at, {} violations", report->orders, report->violations());
+    say("\n{} looked at, {}", counted(report->orders, "order"), counted(report->violations(), "violation"));
   }
   return sound ? Exit::ok : Exit::no;
 }

@@ -252,7 +252,8 @@ void declare_import(Arguments& root, const Session& session) {
   command.footer(
       "\nDuplicates are refused by name and change nothing: importing the same file again is safe and exits "
       "0.\n"
-      "Bad rows are named with their line, the others are scheduled, and the exit code is 3.\n");
+      "Bad rows are named with their line, the others are scheduled, and the exit code is 3.\n\n"
+      "Example: duelease --store S import --queue shipping --id OrderID --due RequiredDate orders.csv\n");
   command.run([options, &session] { return import(session, *options); });
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "../json.h"
+#include "../answer.h"
 #include "registry.h"
 
 namespace duelease::tools {
@@ -38,13 +38,7 @@ Exit purge(const Session& session, const PurgeOptions& options, Engine& engine) 
     removed += *some;
     left -= std::min(left, *some);
   }
-  if (session.json) {
-    Json json;
-    json["purged"] = removed;
-    print_json(json);
-  } else {
-    say("{} removed", removed);
-  }
+  print_answer(session, "purged", removed, fmt::format("{} removed", removed));
   return Exit::ok;
 }
 

@@ -3,6 +3,7 @@
 
 #include "../json.h"
 #include "../table.h"
+#include "../text.h"
 #include "../time_text.h"
 #include "registry.h"
 
@@ -26,13 +27,14 @@ Json settings_json(const std::string& queue, const QueueSettings& settings) {
 std::string settings_table(const std::string& queue, const QueueSettings& settings) {
   Table table({{""}, {""}});
   table.add({"queue", queue});
-  table.add({"lease", print_duration(settings.lease)});
+  table.add({"lease", print_duration(settings.lease, all_units)});
   table.add({"tries", settings.tries == 0 ? "no limit" : fmt::format("{}", settings.tries)});
-  table.add({"backoff base", print_duration(settings.backoff_base)});
-  table.add({"backoff cap", print_duration(settings.backoff_cap)});
+  table.add({"backoff base", print_duration(settings.backoff_base, all_units)});
+  table.add({"backoff cap", print_duration(settings.backoff_cap, all_units)});
   table.add({"backoff jitter", fmt::format("{} %", settings.backoff_jitter_percent)});
-  table.add({"payload max", fmt::format("{} bytes", settings.payload_bytes_max)});
-  table.add({"keep success", settings.keep_success ? print_duration(*settings.keep_success) : "for ever"});
+  table.add({"payload max", counted(settings.payload_bytes_max, "byte")});
+  table.add({"keep success",
+             settings.keep_success ? print_duration(*settings.keep_success, all_units) : "forever"});
   table.add({"paused", settings.paused ? "yes" : "no"});
   return table.text();
 }
@@ -77,7 +79,7 @@ std::string read_keep(const std::string& text, QueueSetRequest& request) {
     return {};
   }
   const Result<Duration> keep = parse_duration(text);
-  if (!keep) return keep.error().message + ", nor \"forever\"";
+  if (!keep) return keep.error().message + " (or \"forever\")";
   request.keep_success = std::optional<Duration>(*keep);
   return {};
 }

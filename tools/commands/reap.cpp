@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "../json.h"
+#include "../answer.h"
 #include "registry.h"
 
 namespace duelease::tools {
@@ -28,28 +28,16 @@ Result<std::uint64_t> reap_queue(Engine& engine, const std::string& queue, std::
 }
 
 Exit reap(const Session& session, const ReapOptions& options, Engine& engine) {
-  std::vector<std::string> queues;
-  if (options.queue) {
-    queues.push_back(*options.queue);
-  } else {
-    Result<std::vector<std::string>> all = engine.queues();
-    if (!all) return failed(all.error());
-    queues = std::move(*all);
-  }
+  const Result<std::vector<std::string>> queues = chosen_queues(engine, options.queue);
+  if (!queues) return failed(queues.error());
   const std::uint64_t limit = options.limit.value_or(~std::uint64_t{0});
   std::uint64_t reaped = 0;
-  for (const std::string& queue : queues) {
+  for (const std::string& queue : *queues) {
     const Result<std::uint64_t> some = reap_queue(engine, queue, limit - reaped);
     if (!some) return failed(some.error());
     reaped += *some;
   }
-  if (session.json) {
-    Json json;
-    json["reaped"] = reaped;
-    print_json(json);
-  } else {
-    say("{} reaped", reaped);
-  }
+  print_answer(session, "reaped", reaped, fmt::format("{} reaped", reaped));
   return Exit::ok;
 }
 

@@ -12,6 +12,8 @@ namespace duelease::tools {
 void declare_schedule(Arguments& root, const Session& session);
 void declare_import(Arguments& root, const Session& session);
 void declare_work(Arguments& root, const Session& session);
+void declare_serve(Arguments& root, const Session& session);
+void declare_password(Arguments& root, const Session& session);
 void declare_order(Arguments& root, const Session& session);
 void declare_list(Arguments& root, const Session& session);
 void declare_why(Arguments& root, const Session& session);
@@ -29,9 +31,9 @@ void declare_restore(Arguments& root, const Session& session);
 using DeclareCommand = void (*)(Arguments& root, const Session& session);
 
 inline constexpr DeclareCommand all_commands[] = {
-    declare_schedule, declare_import,     declare_work,   declare_order,   declare_list,  declare_why,
-    declare_cancel,   declare_reschedule, declare_retry,  declare_stats,   declare_queue, declare_purge,
-    declare_reap,     declare_check,      declare_backup, declare_restore,
+    declare_schedule, declare_import, declare_work,   declare_serve,      declare_password, declare_order,
+    declare_list,     declare_why,    declare_cancel, declare_reschedule, declare_retry,    declare_stats,
+    declare_queue,    declare_purge,  declare_reap,   declare_check,      declare_backup,   declare_restore,
 };
 
 }  // namespace duelease::tools

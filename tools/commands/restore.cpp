@@ -1,7 +1,7 @@
 // duelease restore: makes a store from a backup.
 #include <memory>
 
-#include "../json.h"
+#include "../answer.h"
 #include "../text.h"
 #include "registry.h"
 
@@ -21,13 +21,7 @@ Exit restore_store(const Session& session, const RestoreOptions& options) {
     return Exit::store;
   }
   if (!done) return failed(done.error());
-  if (session.json) {
-    Json json;
-    json["store"] = json_bytes(options.to);
-    print_json(json);
-  } else {
-    say("restored to {}", printable(options.to));
-  }
+  print_answer(session, "store", json_bytes(options.to), "restored to " + printable(options.to));
   return Exit::ok;
 }
 

@@ -45,22 +45,16 @@ std::string stats_table(const std::vector<QueueStats>& entries) {
     const Counts& counts = stats.counts;
     table.add({queue, number(counts.wait), number(counts.processing), number(counts.success),
                number(counts.failed), number(counts.aborted), number(stats.due),
-               stats.due == 0 ? "-" : print_span(stats.oldest_overdue), number(stats.leases)});
+               stats.due == 0 ? "-" : print_duration(stats.oldest_overdue), number(stats.leases)});
   }
   return table.text();
 }
 
 Exit show_stats(const Session& session, const std::optional<std::string>& queue, Engine& engine) {
-  std::vector<std::string> queues;
-  if (queue) {
-    queues.push_back(*queue);
-  } else {
-    Result<std::vector<std::string>> all = engine.queues();
-    if (!all) return failed(all.error());
-    queues = std::move(*all);
-  }
+  const Result<std::vector<std::string>> queues = chosen_queues(engine, queue);
+  if (!queues) return failed(queues.error());
   std::vector<QueueStats> entries;
-  for (const std::string& name : queues) {
+  for (const std::string& name : *queues) {
     const Result<Stats> stats = engine.stats(name);
     if (!stats) return failed(stats.error());
     entries.push_back({name, *stats});

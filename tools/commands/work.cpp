@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <thread>
@@ -44,6 +43,8 @@ sigset_t stop_signals() {
   sigaddset(&set, SIGINT);
   return set;
 }
+
+constexpr Duration grace_max = std::chrono::hours{1};  // Of Options::restart_grace.
 
 std::vector<std::string> split_queues(const std::string& text) {
   std::vector<std::string> queues;
@@ -116,11 +117,11 @@ class Commands {
       print_json(json);
     } else if (options_.verbose || !end.succeeded() || lost) {
       say("{} {} {}: attempt {}, {}, {}", what, order.queue, printable(order.id), order.attempt,
-          print_span(took), printable(describe(end)));
+          print_duration(took), printable(describe(end)));
     } else {
       return;
     }
-    std::fflush(stdout);
+    flush_out();
   }
 
   const WorkOptions& options_;
@@ -190,18 +191,43 @@ void print_totals(const Session& session, const WorkerTotals& totals) {
   print_json(json);
 }
 
-Exit work(const Session& session, const WorkOptions& options) {
-  StopSignals signals;
-  ::signal(SIGPIPE, SIG_IGN);  // A command need not read its payload.
+// What would else look like a worker that hangs, or that had nothing to do.
+void tell_of_queues(const Engine& engine, const std::vector<std::string>& queues, bool drain) {
+  for (const std::string& queue : queues) {
+    const Result<QueueSettings> settings = engine.queue_settings(queue);
+    if (!settings && settings.error().code == Code::not_found) {
+      complain("there is no queue {} yet{}", printable(queue), drain ? "" : ": waiting for its first order");
+    } else if (settings && settings->paused) {
+      complain("queue {} is paused: nothing of it is handed out", printable(queue));
+    }
+  }
+}
 
+// Why a drained queue can still have orders in PROCESSING: ours have all been reported by then.
+void tell_of_leases(const Engine& engine, const std::vector<std::string>& queues) {
+  for (const std::string& queue : queues) {
+    const Result<Stats> stats = engine.stats(queue);
+    if (!stats || stats->leases == 0) continue;
+    complain("queue {}: {} under lease elsewhere", printable(queue), counted(stats->leases, "order"));
+  }
+}
+
+Exit work(const Session& session, const WorkOptions& options) {
+  if (options.grace && *options.grace > grace_max) {
+    complain("--grace: {} is more than {}", print_duration(*options.grace), print_duration(grace_max));
+    return Exit::usage;
+  }
+  StopSignals signals;
   Options open = one_shot_options(session);
   open.timer = true;
   if (options.grace) open.restart_grace = *options.grace;
   const Result<std::unique_ptr<Engine>> engine = open_store(session, Missing::refuse, std::move(open));
   if (!engine) return failed(engine.error());
 
+  const std::vector<std::string> queues = split_queues(options.queues);
+  tell_of_queues(**engine, queues, options.drain);
   WorkerOptions worker_options;
-  worker_options.queues = split_queues(options.queues);
+  worker_options.queues = queues;
   worker_options.name = options.name.value_or(default_name());
   worker_options.concurrency = static_cast<std::uint32_t>(options.concurrency.value_or(1));
   worker_options.lease = options.lease;
@@ -214,6 +240,7 @@ Exit work(const Session& session, const WorkOptions& options) {
   signals.listen(worker, commands, options.stop_after);
   const Result<> ended = worker.wait();
   signals.finish();
+  if (options.drain) tell_of_leases(**engine, queues);
   print_totals(session, worker.totals());
   return ended ? Exit::ok : failed(ended.error());
 }
@@ -242,7 +269,8 @@ void declare_work(Arguments& root, const Session& session) {
       "Exit 0 completes the order, the first 64 KiB of its output being the result; anything else fails it.\n"
       "When the lease is lost the command gets SIGTERM and nothing is reported.\n"
       "The exit code is 0 also when orders failed: their queue knows.\n"
-      "JSON: a line for each order that ended, and a summary.\n");
+      "JSON: a line for each order that ended, and a summary.\n\n"
+      "Example: duelease --store S work --queue unpaid,shipping --exec ./settle --concurrency 4\n");
   command.run([options, &session] { return work(session, *options); });
 }
 

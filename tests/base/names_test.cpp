@@ -61,7 +61,9 @@ TEST_CASE("outcomes and codes have names of their own", "[names]") {
   for (int i = 0; code_name(Code{static_cast<std::uint8_t>(i)}) != "unknown"; ++i) {
     CHECK(codes.insert(code_name(Code{static_cast<std::uint8_t>(i)})).second);
   }
-  CHECK(codes.size() == static_cast<std::size_t>(Code::closing) + 1);
+  CHECK(codes.size() == static_cast<std::size_t>(Code::unreachable) + 1);
   CHECK(code_name(Code::invalid) == "invalid");
   CHECK(code_name(Code::newer_format) == "newer_format");
+  CHECK(code_name(Code::denied) == "denied");
+  CHECK(code_name(Code::unreachable) == "unreachable");
 }

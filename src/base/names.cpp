@@ -20,6 +20,8 @@ std::string_view code_name(Code code) {
     case Code::overloaded: return "overloaded";
     case Code::storage: return "storage";
     case Code::closing: return "closing";
+    case Code::denied: return "denied";
+    case Code::unreachable: return "unreachable";
   }
   return "unknown";
 }

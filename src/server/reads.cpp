@@ -1,0 +1,85 @@
+#include "server/reads.h"
+
+#include <unistd.h>
+
+#include "base/check.h"
+#include "protocol/reply.h"
+#include "server/rules.h"
+
+namespace duelease::server {
+namespace {
+
+namespace p = protocol;
+
+class Reader {
+ public:
+  Reader(Shared& shared, const User* user, std::string& out) : shared_(shared), user_(user), out_(out) {}
+
+  void operator()(const p::OrderRequest& r) { put(engine().order(r.queue, r.id), p::print_order); }
+  void operator()(const p::WhyRequest& r) { put(engine().why(r.queue, r.id), p::print_bulk); }
+  void operator()(const p::StatsRequest& r) { put(engine().stats(r.queue), p::print_stats); }
+  void operator()(const p::QueueShowRequest& r) { put(engine().queue_settings(r.queue), p::print_settings); }
+  void operator()(const p::CheckRequest& r) { put(engine().check(r.queue), p::print_check); }
+  void operator()(const ListRequest& r) { put(engine().list(r), p::print_page); }
+  void operator()(const PurgeRequest& r) {
+    put(engine().purge(r), [](std::string& out, std::uint64_t count) {
+      p::print_integer(out, static_cast<std::int64_t>(count));
+    });
+  }
+  // A user sees its own.
+  void operator()(const p::QueuesRequest&) {
+    Result<std::vector<std::string>> names = engine().queues();
+    if (names && user_ != nullptr) {
+      std::erase_if(*names, [this](const std::string& queue) { return !user_->may_use(queue); });
+    }
+    put(std::move(names), p::print_names);
+  }
+  void operator()(const p::InfoRequest&);
+
+  template <class Other>
+  void operator()(const Other&) {
+    DUELEASE_CHECK(false);  // The table of rules sends no other here.
+  }
+
+ private:
+  Engine& engine() { return shared_.engine; }
+
+  template <class T, class Print>
+  void put(const Result<T>& result, const Print& print) {
+    if (result) {
+      print(out_, *result);
+    } else {
+      shared_.counters.count(p::wire_code(result.error().code));
+      p::print_error(out_, result.error());
+    }
+  }
+
+  Shared& shared_;
+  const User* const user_;
+  std::string& out_;
+};
+
+void Reader::operator()(const p::InfoRequest&) {
+  const auto up = std::chrono::steady_clock::now() - shared_.started;
+  std::string text = "# Server\r\nduelease_version:" DUELEASE_VERSION "\r\nprocess_id:";
+  text += std::to_string(::getpid()) + "\r\nuptime_in_seconds:";
+  text += std::to_string(std::chrono::duration_cast<std::chrono::seconds>(up).count()) + "\r\nstopping:";
+  text += shared_.stopping ? "1\r\n" : "0\r\n";
+  shared_.counters.print(text);
+  text += "# Engine\r\n";
+  if (const Result<std::uint64_t> sequence = engine().last_sequence()) {
+    text += "last_sequence:" + std::to_string(*sequence) + "\r\n";
+  }
+  for (const Violation& mended : engine().mended()) {
+    text += "mended_" + mended.invariant + ":" + std::to_string(mended.count) + "\r\n";
+  }
+  p::print_bulk(out_, text);
+}
+
+}  // namespace
+
+void answer_read(Shared& shared, const User* user, const p::Request& request, std::string& out) {
+  std::visit(Reader(shared, user, out), request);
+}
+
+}  // namespace duelease::server

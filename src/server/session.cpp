@@ -1,0 +1,361 @@
+#include "server/session.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "server/reads.h"
+
+namespace duelease::server {
+namespace {
+
+namespace p = protocol;
+
+// Reads of one connection that run as one job, and the reply bytes after which the rest of them waits.
+constexpr std::size_t reads_max = 32;
+constexpr std::size_t reads_reply_bytes = 1024 * 1024;
+
+// Where all connections together hold too much, a half request may still have this many bytes.
+constexpr std::size_t half_request_bytes_free = 4096;
+// And so many requests may be with the engine, which has a limit of its own (Options::commands_waiting_max), before
+// a connection that has some there is read no further.
+constexpr std::uint64_t requests_under_way_all = 50'000;
+
+// What is kept of a buffer while nothing is in it.
+constexpr std::size_t idle_buffer_bytes = 1024;
+
+// How long a client may take to read the end. It may still be sending; a close before it stops would have the
+// system throw away what we said last.
+constexpr std::chrono::milliseconds linger{1000};
+constexpr std::chrono::milliseconds linger_when_stopping{200};
+
+}  // namespace
+
+Session::Session(Shared& shared, Loop& loop, std::unique_ptr<Stream> stream, std::uint64_t id,
+                 std::string peer, std::function<void()> closed)
+    : shared_(shared),
+      loop_(loop),
+      work_(loop.work()),
+      stream_(std::move(stream)),
+      id_(id),
+      peer_(std::move(peer)),
+      on_closed_(std::move(closed)) {
+  shared_.leases.opened(id_);
+}
+
+Session::~Session() { DUELEASE_CHECK(closed_ && accounted_ == 0); }
+
+void Session::start() {
+  after(shared_.options.handshake_timeout, &Session::handshake_is_late);
+  stream_->handshake(self());
+}
+
+void Session::start_refused(const std::string& why) {
+  refuse({p::WireCode::overloaded, why});
+  last_ = true;
+  start();
+}
+
+void Session::stop_waiting() {
+  if (waiting_) shared_.engine.cancel_claim(*waiting_);
+}
+
+void Session::finish() {
+  if (closed_) return;
+  finishing_ = true;
+  if (!open_) return close();
+  advance();
+}
+
+void Session::close() {
+  if (closed_) return;
+  closed_ = true;
+  stop_waiting();
+  timer_.reset();
+  stream_->close();
+  reader_.reset();
+  reads_.clear();
+  parked_.reset();
+  account();
+  shared_.leases.closed(id_);
+  on_closed_();
+}
+
+// ---- Events -------------------------------------------------------------------------------------
+
+void Session::on_handshake(const boost::system::error_code& error) {
+  if (closed_) return;
+  if (error) {
+    shared_.log(LogLevel::warning, "TLS with " + peer_ + " failed: " + error.message());
+    return close();
+  }
+  open_ = true;
+  timer_.reset();
+  if (shared_.options.idle_timeout.count() > 0) look_whether_idle();
+  advance();
+}
+
+void Session::on_read(const boost::system::error_code& error, std::string_view bytes) {
+  reading_ = false;
+  if (closed_) return;
+  if (error) {
+    if (error != boost::asio::error::eof || lingering_) return close();
+    eof_ = true;
+    // Half closed or dead, which looks the same: what was asked is answered, but nothing waits any more.
+    stop_waiting();
+    return advance();
+  }
+  last_active_ = std::chrono::steady_clock::now();
+  Counters::add(shared_.counters.bytes_read, bytes.size());
+  if (!last_ && !finishing_) {
+    if (!reader_) {
+      const ServerOptions& options = shared_.options;
+      reader_.emplace(p::WordLimits{options.request_bytes_max, options.line_bytes_max, options.words_max});
+    }
+    reader_->feed(bytes);
+    exhausted_ = false;
+  }
+  advance();
+}
+
+void Session::on_written(const boost::system::error_code& error) {
+  is_writing_ = false;
+  if (closed_) return;
+  if (error) return close();
+  last_active_ = std::chrono::steady_clock::now();
+  Counters::add(shared_.counters.bytes_written, writing_.size());
+  reply_bytes_ -= writing_.size();
+  if (writing_.capacity() > idle_buffer_bytes) {
+    writing_ = std::string();
+  } else {
+    writing_.clear();
+  }
+  advance();
+}
+
+// After every event: does all that has become possible.
+void Session::advance() {
+  if (closed_ || !open_) return;
+  take_requests();
+  refuse_half_request();
+  write_replies();
+  read_more();
+  account();
+  if (has_ended()) end();
+}
+
+// ---- Requests -----------------------------------------------------------------------------------
+
+bool Session::may_take() const {
+  const bool held_up = held_up_ || reads_running_ || parked_ || reads_.size() >= reads_max;
+  return !last_ && !held_up && under_way_ < shared_.options.requests_under_way_max &&
+         reply_bytes_ + reserved_bytes_ < shared_.options.reply_bytes_max;
+}
+
+void Session::take_requests() {
+  if (parked_ && reads_.empty() && !reads_running_) take(*std::exchange(parked_, std::nullopt));
+  while (may_take()) {
+    std::optional<Item> item = next_item();
+    if (!item) break;
+    auto* const request = std::get_if<p::Request>(&item->what);
+    const Runs runs = request == nullptr ? Runs::here : rule_of(*request).runs;
+    if (runs == Runs::read || runs == Runs::walk) {
+      submit_batch();
+      reads_.push_back(std::move(*request));
+      reads_bytes_ += item->bytes;
+    } else if (reads_.empty()) {
+      take(std::move(*item));
+    } else {
+      parked_ = std::move(item);
+    }
+  }
+  submit_batch();
+  const bool has_room = reply_bytes_ < shared_.options.reply_bytes_max;
+  if (!reads_.empty() && under_way_ == 0 && has_room) run_reads();
+}
+
+std::optional<Session::Item> Session::next_item() {
+  if (!reader_) return std::nullopt;
+  const std::size_t before = reader_->bytes_held();
+  const Result<std::optional<p::Words>> words = reader_->next();
+  Item item;
+  if (!words) {
+    const bool too_large = words.error().code == Code::too_large;
+    item.what = p::Refusal{too_large ? p::WireCode::too_large : p::WireCode::err, words.error().message};
+    item.last = true;
+    shared_.log(LogLevel::warning, "closing the connection of " + peer_ +
+                                       ", which sent what is no request: " + words.error().message);
+    return item;
+  }
+  if (!*words) {
+    exhausted_ = true;
+    if (reader_->bytes_held() == 0) reader_.reset();
+    return std::nullopt;
+  }
+  Counters::add(shared_.counters.requests);
+  std::variant<p::Request, p::Refusal> parsed = p::parse_request(**words, shared_.now());
+  item.bytes = before - reader_->bytes_held();
+  if (const auto* const request = std::get_if<p::Request>(&parsed); request != nullptr && shared_.users) {
+    if (std::optional<p::Refusal> no = forbidden(user_, *request)) parsed = std::move(*no);
+  }
+  item.what = std::move(parsed);
+  return item;
+}
+
+// A request that is not whole, while all connections together hold too much: this one has nothing to wait for that
+// would make room, so it must not wait.
+void Session::refuse_half_request() {
+  if (last_ || !reader_ || !exhausted_ || under_way_ > 0 || !reads_.empty()) return;
+  account();
+  if (reader_->bytes_held() <= half_request_bytes_free) return;
+  if (shared_.counters.bytes_held.load(std::memory_order_relaxed) <= shared_.options.held_bytes_max) return;
+  refuse({p::WireCode::overloaded, "all connections together have sent more than " +
+                                       std::to_string(shared_.options.held_bytes_max) +
+                                       " bytes of requests that are not answered yet"});
+  last_ = true;
+}
+
+void Session::run_reads() {
+  const SlotNumber number = open_slot();
+  add_to(slot(number), std::exchange(reads_bytes_, 0));
+  reads_running_ = true;
+  const auto walks = [](const p::Request& request) { return rule_of(request).runs == Runs::walk; };
+  const bool walk = std::any_of(reads_.begin(), reads_.end(), walks);
+  auto job = [self = self(), number, user = user_, reads = std::exchange(reads_, {})]() mutable {
+    std::string reply;
+    std::size_t done = 0;
+    while (done < reads.size() && reply.size() < reads_reply_bytes) {
+      answer_read(self->shared_, user, reads[done++], reply);
+    }
+    reads.erase(reads.begin(), reads.begin() + static_cast<std::ptrdiff_t>(done));
+    Loop& loop = self->loop_;
+    loop.post([self = std::move(self), number, reads = std::move(reads), reply = std::move(reply)]() mutable {
+      self->reads_running_ = false;
+      if (!self->closed_) self->reads_ = std::move(reads);
+      self->answered(number, std::move(reply));
+    });
+  };
+  boost::asio::post(walk ? shared_.walkers : shared_.readers, std::move(job));
+}
+
+// ---- Replies ------------------------------------------------------------------------------------
+
+Session::SlotNumber Session::open_slot() {
+  slots_.emplace_back();
+  return first_slot_ + slots_.size() - 1;
+}
+
+void Session::add_to(Slot& slot, std::size_t request_bytes, std::size_t reply_bytes_reserved) {
+  ++slot.requests;
+  slot.request_bytes += request_bytes;
+  slot.reply_bytes_reserved += reply_bytes_reserved;
+  ++under_way_;
+  request_bytes_ += request_bytes;
+  reserved_bytes_ += reply_bytes_reserved;
+  Counters::add(shared_.counters.requests_under_way);
+}
+
+void Session::answered(SlotNumber number, std::string reply) {
+  Slot& slot = this->slot(number);
+  under_way_ -= slot.requests;
+  request_bytes_ -= slot.request_bytes;
+  reserved_bytes_ -= slot.reply_bytes_reserved;
+  Counters::subtract(shared_.counters.requests_under_way, slot.requests);
+  slot.ready = true;
+  if (closed_) return account();
+  reply_bytes_ += reply.size();
+  slot.reply = std::move(reply);
+  loop_.advance_later(self());
+}
+
+void Session::write_replies() {
+  if (is_writing_) return;
+  while (!slots_.empty() && slots_.front().ready) {
+    std::string& reply = slots_.front().reply;
+    if (writing_.empty()) {
+      writing_ = std::move(reply);
+    } else {
+      writing_ += reply;
+    }
+    slots_.pop_front();
+    ++first_slot_;
+  }
+  if (writing_.empty()) return;
+  is_writing_ = true;
+  stream_->write(writing_, self());
+}
+
+// ---- The stream ---------------------------------------------------------------------------------
+
+bool Session::may_read() const {
+  if (lingering_) return true;
+  if (last_ || finishing_) return false;
+  const ServerOptions& options = shared_.options;
+  // While a claim waits the socket is read on, to see it die.
+  const bool may_hold = waiting_ && (!reader_ || reader_->bytes_held() < options.request_bytes_max);
+  if (!exhausted_ && !may_hold) return false;
+  if (under_way_ >= options.requests_under_way_max) return false;
+  if (reply_bytes_ + (waiting_ ? 0 : reserved_bytes_) >= options.reply_bytes_max) return false;
+  const Counters& counters = shared_.counters;
+  return under_way_ == 0 || (counters.bytes_held.load(std::memory_order_relaxed) <= options.held_bytes_max &&
+                             (waiting_ || counters.requests_under_way.load(std::memory_order_relaxed) <=
+                                              requests_under_way_all));
+}
+
+void Session::read_more() {
+  if (reading_ || eof_ || !may_read()) return;
+  reading_ = true;
+  stream_->read(self());
+}
+
+void Session::account() {
+  const std::size_t held = request_bytes_ + reads_bytes_ + (reader_ ? reader_->bytes_held() : 0);
+  if (held == accounted_) return;
+  shared_.counters.bytes_held.fetch_add(held - accounted_, std::memory_order_relaxed);  // Modulo 2^64.
+  accounted_ = held;
+}
+
+bool Session::has_ended() const {
+  if (lingering_ || closed_ || is_writing_ || !slots_.empty() || !reads_.empty() || parked_) return false;
+  return last_ || ((eof_ || finishing_) && exhausted_);
+}
+
+void Session::end() {
+  if (eof_) return close();
+  lingering_ = true;
+  reader_.reset();
+  account();
+  stream_->end_writing(self());
+  after(finishing_ ? linger_when_stopping : linger, &Session::close);
+  read_more();
+}
+
+// One at a time: a later call takes the place of an earlier one.
+void Session::after(std::chrono::milliseconds delay, void (Session::*then)()) {
+  timer_.emplace(loop_.context(), delay);
+  timer_->async_wait([self = self(), then](const boost::system::error_code& error) {
+    if (!error && !self->closed_) ((*self).*then)();
+  });
+}
+
+void Session::handshake_is_late() {
+  if (open_) return;
+  shared_.log(LogLevel::warning, "closing the connection of " + peer_ + ", which began no TLS");
+  close();
+}
+
+void Session::look_whether_idle() {
+  using std::chrono::steady_clock;
+  const auto timeout = shared_.options.idle_timeout;
+  const auto now = steady_clock::now();
+  const bool idle = under_way_ == 0 && reads_.empty();
+  if (last_active_ == steady_clock::time_point{} || !idle) last_active_ = now;
+  if (now - last_active_ >= timeout) {
+    shared_.log(LogLevel::info, "closing the connection of " + peer_ + ", idle for " +
+                                    std::to_string(timeout.count()) + " ms");
+    return close();
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(last_active_ + timeout - now);
+  after(left, &Session::look_whether_idle);
+}
+
+}  // namespace duelease::server

@@ -1,0 +1,22 @@
+#include "protocol/largest_allocation.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::size_t largest = 0;
+}
+
+namespace duelease {
+std::size_t largest_allocation() { return largest; }
+void reset_largest_allocation() { largest = 0; }
+}  // namespace duelease
+
+// All other forms of them end here.
+void* operator new(std::size_t size) {
+  if (size > largest) largest = size;
+  if (void* memory = std::malloc(size)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -1,0 +1,172 @@
+// What a client cannot do to the server.
+#include <catch2/catch.hpp>
+
+#include "client.h"
+
+using namespace duelease;
+using duelease::test::Client;
+using duelease::test::eventually;
+using duelease::test::info;
+using duelease::test::LiveServer;
+
+TEST_CASE("what is no request is answered, behind all before it, and ends its connection alone", "[server]") {
+  LiveServer server;
+  Client bad(server.port());
+  Client good(server.port());
+  const std::string frame = GENERATE("*1\r\n+oops\r\n", "*-7\r\n", "*1\r\n$-5\r\n", "SAY \"unclosed\n");
+  bad.send("SCHEDULE q 1 +1h\nORDER q 1\nPING\n" + frame + "SCHEDULE q 2 +1h\n");
+  CHECK(bad.reply() == "+SCHEDULED");
+  CHECK_THAT(bad.reply(), Catch::StartsWith("[\"id\""));
+  CHECK(bad.reply() == "+PONG");
+  CHECK_THAT(bad.reply(), Catch::StartsWith("-ERR "));
+  CHECK(bad.closed_by_server());
+  CHECK(good.ask("ORDER q 2") == "nil");
+}
+
+TEST_CASE("what is too large is refused before it has come", "[server]") {
+  ServerOptions options = test::any_port();
+  options.request_bytes_max = 2048;
+  options.line_bytes_max = 1024;
+  options.words_max = 64;
+  LiveServer server(options);
+  {
+    Client client(server.port());
+    client.send("*2\r\n$4\r\nPING\r\n$5000\r\n");
+    CHECK_THAT(client.reply(), Catch::StartsWith("-TOOLARGE ") && Catch::Contains("2048"));
+    CHECK(client.closed_by_server());
+  }
+  {
+    Client client(server.port());
+    client.send(std::string(1025, 'x'));
+    CHECK_THAT(client.reply(), Catch::StartsWith("-TOOLARGE ") && Catch::Contains("1024"));
+    CHECK(client.closed_by_server());
+  }
+  {
+    Client client(server.port());
+    client.send("*65\r\n");
+    CHECK_THAT(client.reply(), Catch::StartsWith("-") && Catch::Contains("64"));
+    CHECK(client.closed_by_server());
+  }
+}
+
+TEST_CASE("a client that does not read is not read either", "[server]") {
+  ServerOptions options = test::any_port();
+  options.reply_bytes_max = 512 * 1024;
+  LiveServer server(options);
+  Client other(server.port());
+  REQUIRE(other.ask({"SCHEDULE", "q", "1", "NOW", "PAYLOAD", std::string(256 * 1024, 'x')}) == "+SCHEDULED");
+
+  constexpr std::size_t sockets_hold_at_most = 32 * 1024 * 1024;
+  const std::string line = GENERATE("ORDER q 1\n", "PING xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
+  std::string many;
+  while (many.size() < 1'000'000) many += line;
+  Client silent(server.port(), 4096);
+  std::size_t sent = 0;
+  int full = 0;
+  while (full < 100 && sent < sockets_hold_at_most) {
+    const std::size_t start = sent % line.size();
+    const std::size_t now = silent.send_some(std::string_view(many).substr(start));
+    sent += now;
+    full = now == 0 ? full + 1 : 0;
+    if (now == 0) std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  CHECK(sent < sockets_hold_at_most);
+  CHECK(other.ask("PING") == "+PONG");
+
+  // Nothing was lost: it goes on as soon as the client reads.
+  const std::size_t whole = sent / line.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(whole, 200); ++i) {
+    REQUIRE(silent.value().kind != protocol::Value::Kind::error);
+  }
+}
+
+TEST_CASE("half a request costs the bytes that came", "[server]") {
+  LiveServer server;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 100; ++i) {
+    clients.push_back(std::make_unique<Client>(server.port()));
+    clients.back()->send("*5\r\n$8\r\nSCHEDULE\r\n$1\r\nq\r\n$1\r\n1\r\n$3\r\nNOW\r\n$1000000\r\nxxx");
+  }
+  Client other(server.port());
+  const std::uint64_t sent_by_each = 60;
+  REQUIRE(eventually([&] { return info(other, "bytes_read") >= 100 * 50; }));
+  CHECK(info(other, "request_bytes_held") <= 101 * sent_by_each);
+  clients.clear();
+  REQUIRE(eventually([&] { return info(other, "connected_clients") == 1; }));
+  CHECK(info(other, "request_bytes_held") < 100);
+}
+
+TEST_CASE("all connections together hold no more than a limit", "[server]") {
+  ServerOptions options = test::any_port();
+  options.held_bytes_max = 1024 * 1024;
+  LiveServer server(options);
+  const std::string payload(700'000, 'x');
+  const auto request = [&payload](const std::string& id) {
+    return test::in_array_form({"SCHEDULE", "q", id, "+1h", "PAYLOAD", payload});
+  };
+  Client first(server.port());
+  Client second(server.port());
+  Client other(server.port());
+  first.send(request("1").substr(0, 600'000));
+  REQUIRE(eventually([&] { return info(other, "request_bytes_held") > 500'000; }));
+  second.try_send(request("2").substr(0, 600'000));
+  CHECK_THAT(second.reply(), Catch::StartsWith("-OVERLOADED "));
+  CHECK(second.closed_by_server());
+  first.send(request("1").substr(600'000));
+  CHECK(first.reply() == "+SCHEDULED");
+  Client third(server.port());
+  third.send(request("2"));
+  CHECK(third.reply() == "+SCHEDULED");
+}
+
+TEST_CASE("connections above the limit are told so", "[server]") {
+  ServerOptions options = test::any_port();
+  options.connections_max = 2;
+  LiveServer server(options);
+  auto first = std::make_unique<Client>(server.port());
+  Client second(server.port());
+  CHECK(first->ask("PING") == "+PONG");
+  CHECK(second.ask("PING") == "+PONG");
+  Client third(server.port());
+  CHECK_THAT(third.reply(), Catch::StartsWith("-OVERLOADED ") && Catch::Contains("2 connections"));
+  CHECK(third.closed_by_server());
+  third.close();
+  first.reset();
+  REQUIRE(eventually([&] { return info(second, "connected_clients") == 1; }));
+  Client fourth(server.port());
+  CHECK(fourth.ask("PING") == "+PONG");
+}
+
+TEST_CASE("a silent connection is closed where that is wanted, one that waits for an order is not",
+          "[server]") {
+  ServerOptions options = test::any_port();
+  options.idle_timeout = Duration{100};
+  LiveServer server(options);
+  Client waiter(server.port());
+  Client silent(server.port());
+  waiter.send("CLAIM q w WAIT 500\n");
+  CHECK(silent.closed_by_server());
+  CHECK(waiter.reply() == "[]");
+  CHECK(waiter.closed_by_server());
+}
+
+TEST_CASE("options out of range are refused by name", "[server]") {
+  const test::TemporaryFolder folder;
+  const std::unique_ptr<Engine> engine = test::open_live(folder / "store");
+  const auto refused = [&engine](ServerOptions options) {
+    options.port = 0;
+    const auto server = Server::start(*engine, std::move(options));
+    REQUIRE_FALSE(server);
+    return server.error().message;
+  };
+  CHECK_THAT(refused({.threads = 65}), Catch::Contains("threads is 65, allowed are 1 to 64"));
+  CHECK_THAT(refused({.connections_max = 0}), Catch::Contains("connections is 0"));
+  CHECK_THAT(refused({.addresses = {"localhost"}}), Catch::Contains("\"localhost\" is no IP address"));
+  CHECK_THAT(refused({.addresses = {}}), Catch::Contains("no address"));
+  CHECK_THAT(refused({.addresses = {"0.0.0.0"}}), Catch::Contains("users"));
+  CHECK_THAT(refused({.tls_cert = "a.pem"}), Catch::Contains("key"));
+  CHECK_THAT(refused({.tls_cert = "/none/a.pem", .tls_key = "b.pem"}), Catch::Contains("/none/a.pem"));
+  CHECK_THAT(refused({.addresses = {"192.0.2.1"}, .insecure = true}), Catch::Contains("192.0.2.1"));
+  const auto open = Server::start(*engine, {.addresses = {"0.0.0.0", "::1"}, .port = 0, .insecure = true});
+  CHECK(open);
+}

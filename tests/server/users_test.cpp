@@ -1,0 +1,159 @@
+// Who may say what.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "client.h"
+#include "server/users.h"
+
+using namespace duelease;
+using duelease::test::Client;
+using duelease::test::LiveServer;
+
+namespace {
+
+std::string user(std::string_view name, std::string_view role, std::string_view queues,
+                 std::string_view word) {
+  return test::well(make_user_line(name, role, queues, word)) + "\n";
+}
+
+// Hashing takes a while, so it is done once.
+const std::string& users_text() {
+  static const std::string text =
+      "# name role queues hash\n\n" + user("shop", "producer", "unpaid,shop.*", "one") +
+      user("payer", "worker", "unpaid", "two") + user("eye", "read-only", "unpaid", "three") +
+      user("default", "admin", "*", "four");
+  return text;
+}
+
+struct Guarded {
+  test::TemporaryFolder folder;
+  LiveServer server{options()};
+
+  ServerOptions options() const {
+    std::ofstream(folder / "users") << users_text();
+    ServerOptions out = test::any_port();
+    out.users_file = folder / "users";
+    return out;
+  }
+};
+
+bool denied(const std::string& reply) { return reply.starts_with("-DENIED "); }
+
+}  // namespace
+
+TEST_CASE("before AUTH nothing is done", "[server][users]") {
+  Guarded guarded;
+  Client client(guarded.server.port());
+  for (const char* line : {"PING", "SCHEDULE unpaid 1 NOW", "CLAIM unpaid w WAIT 1h", "ORDER unpaid 1",
+                           "QUEUES", "INFO", "HELLO", "HELLO 2", "CLIENT ID", "PURGE unpaid FAILED"}) {
+    INFO(line);
+    CHECK_THAT(client.ask(line), Catch::StartsWith("-NOAUTH "));
+  }
+  CHECK_THAT(client.ask("NONSENSE"), Catch::StartsWith("-ERR "));
+  CHECK(client.ask("QUIT") == "+OK");
+}
+
+TEST_CASE("each role may do its part, in its queues", "[server][users]") {
+  Guarded guarded;
+  Client shop(guarded.server.port());
+  // What is sent behind AUTH is looked at with the rights that it gives.
+  shop.send("AUTH shop one\nSCHEDULE unpaid 1 NOW\nSCHEDULE shop.a 2 NOW\nSCHEDULE other 3 NOW\n");
+  CHECK(shop.reply() == "+OK");
+  CHECK(shop.reply() == "+SCHEDULED");
+  CHECK(shop.reply() == "+SCHEDULED");
+  CHECK(denied(shop.reply()));
+  CHECK(denied(shop.ask("CLAIM unpaid w")));
+  CHECK(denied(shop.ask("PURGE unpaid FAILED")));
+  CHECK(denied(shop.ask("ORDER other 3")));
+  CHECK_THAT(shop.ask("ORDER unpaid 1"), Catch::StartsWith("["));
+
+  Client payer(guarded.server.port());
+  CHECK_THAT(payer.ask("HELLO 2 AUTH payer two"), Catch::Contains("\"server\" \"duelease\""));
+  CHECK(denied(payer.ask("CLAIM unpaid,shop.a w")));
+  CHECK(denied(payer.ask("SCHEDULE unpaid 9 NOW")));
+  CHECK(denied(payer.ask("PAUSE unpaid")));
+  CHECK_THAT(payer.ask("CLAIM unpaid w"), Catch::StartsWith("[["));
+
+  Client eye(guarded.server.port());
+  CHECK(eye.ask("AUTH eye three") == "+OK");
+  for (const char* line :
+       {"SCHEDULE unpaid 9 NOW", "RESCHEDULE unpaid 1 NOW", "CANCEL unpaid 1", "RETRY unpaid 1",
+        "CLAIM unpaid w", "POP unpaid", "COMPLETE unpaid 1 1", "FAIL unpaid 1 1", "RELEASE unpaid 1 1",
+        "EXTEND unpaid 1 1 1s", "REAP unpaid", "PURGE unpaid FAILED", "QUEUE SET unpaid tries 1",
+        "PAUSE unpaid", "RESUME unpaid", "STATS other", "CHECK"}) {
+    INFO(line);
+    CHECK(denied(eye.ask(line)));
+  }
+  CHECK(eye.ask("QUEUES") == "[\"unpaid\"]");
+  for (const char* line : {"STATS unpaid", "LIST unpaid", "QUEUE SHOW unpaid", "CHECK unpaid"}) {
+    INFO(line);
+    CHECK_THAT(eye.ask(line), Catch::StartsWith("["));
+  }
+
+  Client admin(guarded.server.port());
+  CHECK(admin.ask("AUTH four") == "+OK");
+  CHECK(admin.ask("QUEUES") == "[\"shop.a\" \"unpaid\"]");
+  CHECK(admin.ask("PAUSE unpaid") == "+OK");
+  CHECK(admin.ask("SCHEDULE anything 1 NOW") == "+SCHEDULED");
+}
+
+TEST_CASE("a wrong login is refused, a few times, and the log does not tell secrets", "[server][users]") {
+  Guarded guarded;
+  Client client(guarded.server.port());
+  CHECK(denied(client.ask("AUTH shop two")));
+  CHECK(denied(client.ask("AUTH nobody one")));
+  CHECK(denied(client.ask({"AUTH", "no\nbody\x1b", "sesame"})));
+  CHECK(client.ask("AUTH shop one") == "+OK");
+  CHECK(denied(client.ask("AUTH shop sesame")));
+  // It is still who it was.
+  CHECK(client.ask("SCHEDULE unpaid 1 NOW") == "+SCHEDULED");
+  CHECK(denied(client.ask("AUTH shop sesame")));
+  CHECK(client.closed_by_server());
+  const std::string log = guarded.server.log();
+  CHECK_THAT(log, Catch::Contains("login of 'no\\x0abody\\x1b' from 127.0.0.1"));
+  CHECK_THAT(log, !Catch::Contains("sesame"));
+  CHECK_THAT(log, !Catch::Contains("argon2"));
+}
+
+TEST_CASE("where there are no users nobody needs to log in", "[server][users]") {
+  LiveServer server;
+  Client client(server.port());
+  CHECK_THAT(client.ask("AUTH me secret"), Catch::StartsWith("-ERR ") && Catch::Contains("no users"));
+  CHECK(client.ask("PURGE q FAILED") == ":0");
+}
+
+TEST_CASE("a users file says what is wrong with it, and where", "[server][users]") {
+  const std::string line = users_text().substr(users_text().find("shop"));
+  const std::string hash = line.substr(line.find('$'), line.find('\n') - line.find('$'));
+  const auto wrong = [](const std::string& text) {
+    const auto users = server::Users::parse(text, "users");
+    REQUIRE_FALSE(users);
+    return users.error().message;
+  };
+  CHECK_THAT(wrong(""), Catch::Contains("no user"));
+  CHECK_THAT(wrong("# only\n"), Catch::Contains("no user"));
+  CHECK_THAT(wrong("\nme admin *\n"),
+             Catch::StartsWith("users:2: ") && Catch::Contains("name role queues hash"));
+  CHECK_THAT(wrong("me king * " + hash), Catch::Contains("producer, worker, read-only or admin"));
+  CHECK_THAT(wrong("me admin a,,b " + hash), Catch::Contains("queues"));
+  CHECK_THAT(wrong("me admin a*b " + hash), Catch::Contains("queues"));
+  CHECK_THAT(wrong("me admin * secret"), Catch::Contains("duelease password"));
+  CHECK_THAT(wrong("me admin * " + hash + " more"), Catch::Contains("name role queues hash"));
+  CHECK_THAT(wrong("me admin * " + hash + "\nme admin * " + hash), Catch::StartsWith("users:2: "));
+  CHECK(server::Users::parse("me admin * " + hash + "\r\n", "users"));
+  CHECK_FALSE(make_user_line("a b", "admin", "*", "x"));
+  CHECK_FALSE(make_user_line("me", "admin", "*", ""));
+}
+
+TEST_CASE("a password is right once, and right again", "[server][users]") {
+  const auto users = test::well(server::Users::parse(users_text(), "users"));
+  CHECK(users->find("shop", "two") == nullptr);
+  for (int i = 0; i < 2; ++i) {
+    const server::User* const found = users->find("shop", "one");
+    REQUIRE(found != nullptr);
+    CHECK(found->name == "shop");
+    CHECK(users->find("shop", "two") == nullptr);
+    CHECK(users->find("payer", "one") == nullptr);
+    CHECK(users->find("nobody", "one") == nullptr);
+  }
+}
