@@ -1,6 +1,5 @@
 // The invariants of the store, counted. Every family is walked once, in key order; what belongs together
 // is looked up in the other families. One snapshot: nobody is held up, and nothing moves under the count.
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -212,11 +211,7 @@ class Check {
     if (!run.record) {
       broken(Invariant::run_counts_match, queue, id, "there is no run " + *record.run);
     }
-    if (is_known(record.state)) ++model::count_of(run.recount, record.state);
-  }
-
-  static bool is_known(State state) {
-    return std::find(std::begin(all_states), std::end(all_states), state) != std::end(all_states);
+    if (model::is_known(record.state)) ++model::count_of(run.recount, record.state);
   }
 
   // While its run is swept an order may still read WAIT: it is void all the same.

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "engine/core.h"
+#include "model/rules.h"
 #include "store/keys.h"
 #include "store/records.h"
 
@@ -83,7 +84,7 @@ Result<> Core::recount_lost_counts() {
       if (!row) continue;
       const auto* ended = std::get_if<model::Record>(&*row);
       const State state = ended != nullptr ? ended->state : State::wait;
-      if (std::ranges::find(all_states, state) != std::end(all_states)) ++queue.count(state);
+      if (model::is_known(state)) ++model::count_of(queue.counts, state);
     }
     if (Result<> read = cursor->status(); !read) return read;
     for (const std::string_view leased : leases_.queues()) {
