@@ -409,6 +409,13 @@ void spoil_one(RetryRequest& request, Random& random) { request.due = bad_time(r
 void spoil_one(CancelRequest& request, Random&) { request.id = ""; }
 void spoil_one(engine::PurgeBatch&, Random&) {}
 
+void spoil_one(RunOpenRequest& request, Random& random) { request.ttl = bad_lease(random); }
+template <class Request>
+requires requires(Request& request) { request.run.size(); }
+void spoil_one(Request& request, Random& random) {
+  request.run = too_short_or_long(limits::run_bytes_max, random);
+}
+
 // The name of the queue or of the order.
 template <class Request>
 void spoil_name(Request& request, Random& random) {
