@@ -183,6 +183,7 @@ class Core {
   void abort_orphan(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
                     Time now);
   void begin_sweep(HeldRun& run);
+  void end_sweep(HeldRun& run);
   void look_after_runs(Now now);
   void sweep_run(HeldRun& run, Now now);
 

@@ -90,9 +90,7 @@ void Core::write_runs() {
   }
   for (const std::string& key : std::exchange(runs_visited_, {})) {
     const auto found = runs_.find(key);
-    if (found == runs_.end() || found->second.is_listed) continue;
-    runs_swept_.erase(key);
-    runs_.erase(found);
+    if (found != runs_.end() && !found->second.is_listed) runs_.erase(found);
   }
 }
 
@@ -236,6 +234,7 @@ void Core::count_in_run(const QueueState& queue, const std::optional<std::string
   }
   model::count_order((*found)->record, from, to);
   run_changed(**found);
+  if ((*found)->record.counts.wait == 0) end_sweep(**found);
 }
 
 // A WAIT order whose run has ended. One whose run cannot be found is somebody's order, and left alone.
@@ -275,6 +274,14 @@ void Core::begin_sweep(HeldRun& run) {
   runs_swept_.insert(store::order_key(run.queue, run.run));
 }
 
+// At once when no order waits any more, whoever aborted the last: which run is swept next must not hang on
+// where a commit group ends.
+void Core::end_sweep(HeldRun& run) {
+  if (!run.sweep_from) return;
+  run.sweep_from.reset();
+  runs_swept_.erase(store::order_key(run.queue, run.run));
+}
+
 void Core::look_after_runs(Now now) {
   while (options_.upkeep && !run_ends_.empty() && run_ends_.begin()->first <= now.monotonic) {
     HeldRun& run = runs_.at(run_ends_.begin()->second);
@@ -302,8 +309,7 @@ void Core::sweep_run(HeldRun& run, Now now) {
       if (Result<> read = cursor->status(); !read) {  // The next open begins again.
         log(LogLevel::error, "sweeping " + called(run.queue, run.run) + ": " + read.error().message);
       }
-      run.sweep_from.reset();
-      runs_swept_.erase(store::order_key(run.queue, run.run));
+      end_sweep(run);
     }
   }
   for (const std::string& id : ids) {

@@ -740,7 +740,8 @@ void Oracle::end_run(const Name& name, RunState state, const std::string& reason
   run.ended_at = now_.wall;
   run_ends_.erase(name);
   ++sequence_;
-  if (queue.run_counts()[name.second].wait > 0) run_sweeps_[name] = "";
+  const std::uint64_t waiting = queue.run_counts()[name.second].wait;
+  if (waiting > 0) run_sweeps_[name] = {"", waiting};
 }
 
 void Oracle::abort_orphan(const Name& name) {
@@ -748,7 +749,10 @@ void Oracle::abort_orphan(const Name& name) {
   order.record.state = State::aborted;
   order.record.error = "run " + *order.record.run + " has ended";
   stamp(order.record);
+  const Name run{name.first, *order.record.run};
   set(name, std::move(order));
+  const auto sweep = run_sweeps_.find(run);
+  if (sweep != run_sweeps_.end() && --sweep->second.left == 0) run_sweeps_.erase(sweep);
 }
 
 const OracleOrder* Oracle::meet(const std::string& queue, const std::string& id) {
@@ -789,11 +793,11 @@ void Oracle::end_silent_runs() {
 // One part of one run: so many of its live orders, by id; those that wait are aborted.
 void Oracle::sweep_a_run() {
   if (run_sweeps_.empty()) return;
-  const auto [name, from] = *run_sweeps_.begin();
+  const auto [name, sweep] = *run_sweeps_.begin();
   const auto& [queue_name, run] = name;
   const OracleQueue& queue = queues_.at(queue_name);
   std::vector<std::string> ids;
-  auto next = queue.orders.lower_bound(from);
+  auto next = queue.orders.lower_bound(sweep.from);
   for (; next != queue.orders.end(); ++next) {
     const model::Record& record = next->second.record;
     const bool is_live = record.state == State::wait || record.state == State::processing;
@@ -804,7 +808,7 @@ void Oracle::sweep_a_run() {
   if (next == queue.orders.end()) {
     run_sweeps_.erase(name);
   } else {
-    run_sweeps_[name] = next->first;
+    run_sweeps_[name].from = next->first;
     marks_.emplace_back("a sweep of a run took more than one tick");
   }
   for (const std::string& id : ids) {
@@ -840,7 +844,7 @@ void Oracle::reopen(Now now) {
     std::map<std::string, Counts> counts = queue.run_counts();
     for (const auto& [name, run] : queue.runs) {
       if (!is_alive(run)) {
-        if (counts[name].wait > 0) run_sweeps_[{queue_name, name}] = "";
+        if (counts[name].wait > 0) run_sweeps_[{queue_name, name}] = {"", counts[name].wait};
       } else if (run.ttl) {
         const Duration left = std::min(std::max(run.expires_at - now.wall, options_.restart_grace), *run.ttl);
         run_ends_[{queue_name, name}] = now.monotonic + left;

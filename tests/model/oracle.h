@@ -182,7 +182,11 @@ class Oracle {
   std::uint64_t sequence_ = 0;
   std::map<Name, Monotonic> run_ends_;  // Of those that are alive: when, without a heartbeat.
   // Runs that have ended and whose waiting orders are being aborted, a bounded part a tick: where to go on.
-  std::map<Name, std::string> run_sweeps_;
+  struct Sweep {
+    std::string from;
+    std::uint64_t left = 0;  // How many still wait.
+  };
+  std::map<Name, Sweep> run_sweeps_;
   std::vector<std::string_view> marks_;
 
   std::uint64_t last_waiter_ = 0;

@@ -60,21 +60,28 @@ constexpr std::size_t at(RunState state) { return run_kind + static_cast<std::si
 const std::array<std::vector<std::size_t>, std::size(commands)>& all_answers() {
   static const std::array<std::vector<std::size_t>, std::size(commands)> all = {{
       {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::duplicate), at(Code::invalid),
-       at(Code::too_large), at(Code::not_found)},
+       at(Code::too_large), at(Code::not_found), at(Code::not_alive)},
       {some_kind, none_kind, waits_kind, at(Code::overloaded), at(Code::invalid)},
       {some_kind, none_kind, at(Code::invalid)},
       {at(Outcome::completed), at(Outcome::already), at(Outcome::stale), at(Code::invalid),
        at(Code::too_large)},
-      {at(Outcome::requeued), at(Outcome::failed), at(Outcome::stale), at(Code::invalid)},
-      {at(Outcome::requeued), at(Outcome::stale), at(Code::invalid)},
+      {at(Outcome::requeued), at(Outcome::failed), at(Outcome::aborted), at(Outcome::stale),
+       at(Code::invalid)},
+      {at(Outcome::requeued), at(Outcome::aborted), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::extended), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::rescheduled), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
       {at(Outcome::aborted), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
       {at(Outcome::requeued), at(Outcome::duplicate), at(Outcome::refused), at(Outcome::not_found),
-       at(Code::invalid)},
+       at(Code::invalid), at(Code::not_alive)},
       {some_kind, none_kind, at(Code::invalid)},
       {settings_kind, at(Code::invalid)},
       {some_kind, none_kind},
+      {at(RunState::creating), at(RunState::running), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::running), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::creating), at(RunState::running), at(Code::not_found), at(Code::not_alive),
+       at(Code::invalid)},
+      {at(RunState::done), at(Code::busy), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::error), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
   }};
   return all;
 }
