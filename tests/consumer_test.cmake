@@ -10,4 +10,6 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${FOLDER}/build -D CMAKE_PREFIX_PATH=${FO
   -D "CMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer ${FOLDER}/store)
+run(${FOLDER}/build/consumer_serve ${FOLDER}/store)
+run(${FOLDER}/build/consumer_ask ${FOLDER}/store)
 file(REMOVE_RECURSE ${FOLDER})

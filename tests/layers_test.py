@@ -20,7 +20,7 @@ ALLOWED = {
     "engine": {"base", "model", "store"},
     "protocol": {"base"},
     "server": {"base", "protocol"},
-    "client": {"protocol"},
+    "client": {"base", "protocol"},
 }
 
 # Public headers. Those of VALUES are plain values that every layer may use. The others are an interface

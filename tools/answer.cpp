@@ -18,30 +18,35 @@ bool is_yes(Outcome outcome) {
   }
 }
 
-// `at` of these is the due time.
-bool has_due(Outcome outcome) {
+// `at` of these is the due time, which no server tells.
+bool has_due(const Session& session, Outcome outcome) {
+  if (session.is_remote()) return false;
   return outcome == Outcome::scheduled || outcome == Outcome::rescheduled || outcome == Outcome::requeued;
 }
 
 // What the outcome's own name does not say.
-std::string details(const Answer& answer) {
+std::string details(const Session& session, const Answer& answer) {
   switch (answer.outcome) {
     case Outcome::duplicate:
       return fmt::format(": blocked by {}, which is {}", printable(answer.blocker), state_name(answer.state));
     case Outcome::refused: return fmt::format(": it is {}", state_name(answer.state));
     case Outcome::not_found: return ": no such order";
-    default: return has_due(answer.outcome) ? fmt::format(": due {}", print_time(answer.at)) : "";
+    case Outcome::stale: return ": the token is not the current one";
+    case Outcome::extended: return fmt::format(": the lease ends {}", print_time(answer.at));
+    default: return has_due(session, answer.outcome) ? fmt::format(": due {}", print_time(answer.at)) : "";
   }
 }
 
-Json answer_json(const OrderName& name, const Answer& answer) {
+Json answer_json(const Session& session, const OrderName& name, const Answer& answer) {
   Json json;
   json["outcome"] = outcome_name(answer.outcome);
   json["queue"] = json_bytes(name.queue);
   json["id"] = json_bytes(name.id);
-  if (answer.outcome != Outcome::not_found) json["state"] = state_name(answer.state);
+  const bool has_state = answer.outcome != Outcome::not_found && answer.outcome != Outcome::stale;
+  if (has_state) json["state"] = state_name(answer.state);
   if (answer.outcome == Outcome::duplicate) json["blocker"] = json_bytes(answer.blocker);
-  if (has_due(answer.outcome)) json["due"] = answer.at.time_since_epoch().count();
+  if (answer.outcome == Outcome::extended) json["lease_expires_at"] = answer.at.time_since_epoch().count();
+  if (has_due(session, answer.outcome)) json["due"] = answer.at.time_since_epoch().count();
   return json;
 }
 
@@ -52,10 +57,10 @@ Json optional_bytes(const std::optional<std::string>& bytes) { return bytes ? js
 Exit report(const Session& session, const OrderName& name, const Result<Answer>& answer) {
   if (!answer) return failed(answer.error());
   if (session.json) {
-    print_json(answer_json(name, *answer));
+    print_json(answer_json(session, name, *answer));
   } else {
     say("{} {} {}{}", outcome_name(answer->outcome), printable(name.queue), printable(name.id),
-        details(*answer));
+        details(session, *answer));
   }
   return is_yes(answer->outcome) ? Exit::ok : Exit::no;
 }
@@ -67,7 +72,7 @@ void print_answer(const Session& session, const char* field, Json value, const s
   print_json(json);
 }
 
-Json order_json(const Order& order, bool with_payload) {
+Json order_json(const Session& session, const Order& order, bool with_payload) {
   Json json;
   json["queue"] = order.queue;
   json["id"] = json_bytes(order.id);
@@ -75,8 +80,8 @@ Json order_json(const Order& order, bool with_payload) {
   json["due"] = order.due.time_since_epoch().count();
   json["attempt"] = order.attempt;
   json["failures"] = order.failures;
-  json["tries"] = order.tries;
-  json["tries_used"] = order.tries_used;
+  json["tries"] = session.is_remote() ? Json() : Json(order.tries);
+  json["tries_used"] = session.is_remote() ? Json() : Json(order.tries_used);
   json["priority"] = order.priority;
   json["key"] = optional_bytes(order.key);
   json["run"] = optional_bytes(order.run);
@@ -86,7 +91,7 @@ Json order_json(const Order& order, bool with_payload) {
       order.lease_expires_at ? Json(order.lease_expires_at->time_since_epoch().count()) : Json();
   json["created_at"] = order.created_at.time_since_epoch().count();
   json["updated_at"] = order.updated_at.time_since_epoch().count();
-  json["sequence"] = order.sequence;
+  json["sequence"] = session.is_remote() ? Json() : Json(order.sequence);
   json["error"] = json_bytes(order.error);
   if (with_payload) {
     json["result"] = json_bytes(order.result);

@@ -45,6 +45,11 @@ std::string read_durability(const std::string& text, Durability& into) {
 
 void declare_program(Arguments& program, Session& session) {
   program.text("--store", session.store, "DIR", "folder of the store").environment("DUELEASE_STORE");
+  program.text("--server", session.server, "HOST:PORT", "ask a server instead of opening a store");
+  program.text("--user", session.user, "NAME", "of the server; the password is in DUELEASE_PASSWORD");
+  program.text("--password-file", session.password_file, "FILE", "or in the first line of this file");
+  program.flag("--tls", session.tls, "speak TLS to the server");
+  program.text("--tls-ca", session.tls_ca, "FILE", "with these authorities (PEM), and not the system's");
   program.flag("--json", session.json, "answer in JSON, for scripts");
   const auto durability = [&session](const std::string& text) {
     session.durability_given = true;

@@ -11,12 +11,12 @@ namespace duelease::tools {
 const char* const exit_code_help =
     "Exit codes:\n"
     "  0    done\n"
-    "  1    the answer is no: duplicate, refused, not found, violations found\n"
+    "  1    the answer is no: duplicate, refused, stale, not found, denied, violations found\n"
     "  2    wrong words or a value out of range on the command line\n"
     "  3    bad input: a file or a row that cannot be used, a payload that is too large\n"
     "  4    the store cannot be opened (none there, locked, corrupt, newer, a backup, something else), or\n"
     "       it failed, or the answer could not be written to standard output\n"
-    "  5    overloaded or closing: try again later\n"
+    "  5    overloaded, closing, or a server that cannot be reached: try again later\n"
     "  130  interrupted\n";
 
 namespace {

@@ -21,7 +21,7 @@ enum class Exit : int {
   bad_input = 3,      // A file or a row that cannot be used, a payload that is too large.
   store = 4,          // The store cannot be opened (none there, locked, corrupt, newer, a backup, something
                       // else), or it failed, or the answer could not be written.
-  try_again = 5,      // Overloaded or closing: the same command may succeed later.
+  try_again = 5,      // Overloaded, closing or unreachable: the same command may succeed later.
   interrupted = 130,  // SIGINT or SIGTERM ended an import between two batches.
 };
 

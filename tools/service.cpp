@@ -37,7 +37,7 @@ StopSignals::StopSignals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-StopSignals::~StopSignals() {
+void StopSignals::finish() {
   if (!listener_.joinable()) return;
   ::pthread_kill(listener_.native_handle(), SIGUSR1);
   listener_.join();

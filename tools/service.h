@@ -7,21 +7,22 @@
 
 namespace duelease::tools {
 
-// SIGTERM and SIGINT, as long as it lives. Construct it before any other thread starts: they are blocked in every
-// thread and taken by the one that waits for them.
+// SIGTERM and SIGINT, as long as it lives. Construct it before any other thread starts: they are blocked in
+// every thread and taken by the one that waits for them.
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();
+  ~StopSignals() { finish(); }
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
   // Returns after the first one; `second` is called for the next, on a thread of its own.
   void wait(std::function<void()> second);
+  // From now on a signal does nothing.
+  void finish();
 
  private:
   std::thread listener_;
-  bool finished_ = false;
 };
 
 // Tells the service manager, where one listens: "READY=1", "STOPPING=1" (see sd_notify(3)).

@@ -1,7 +1,10 @@
 #include "session.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
+#include "server_address.h"
 #include "text.h"
 
 namespace duelease::tools {
@@ -12,7 +15,46 @@ void log(LogLevel level, std::string_view line) {
   complain("{}: {}", level == LogLevel::warning ? "warning" : "error", printable(line));
 }
 
+// The first line.
+Result<std::string> read_password(const std::string& path) {
+  std::ifstream file(path);
+  std::string password;
+  if (!std::getline(file, password) || password.empty()) {
+    return fail(Code::invalid, "no password in " + path);
+  }
+  return password;
+}
+
+// An empty one is none.
+Result<std::string> password_of(const Session& session) {
+  if (session.password_file) return read_password(*session.password_file);
+  const char* const variable = std::getenv("DUELEASE_PASSWORD");
+  std::string password = variable != nullptr ? variable : "";
+  if (!password.empty() || !session.user) return password;
+  return fail(Code::invalid, "user " + *session.user +
+                                 " has no password: give --password-file FILE, or set DUELEASE_PASSWORD");
+}
+
 }  // namespace
+
+Result<std::unique_ptr<Client>> connect_to_server(const Session& session) {
+  const char* const usual = std::getenv("DUELEASE_STORE");
+  if (session.store && (usual == nullptr || *session.store != usual)) {
+    return fail(Code::invalid, "give --store or --server, not both");
+  }
+  Result<ServerAddress> address = parse_server_address(*session.server);
+  if (!address) return Unexpected{address.error()};
+  Result<std::string> password = password_of(session);
+  if (!password) return Unexpected{password.error()};
+  ClientOptions options;
+  options.host = std::move(address->host);
+  options.port = address->port;
+  options.user = session.user.value_or("");
+  options.password = std::move(*password);
+  options.tls.enabled = session.tls || session.tls_ca;
+  options.tls.ca_file = session.tls_ca.value_or("");
+  return Client::connect(std::move(options));
+}
 
 Options one_shot_options(const Session& session) {
   Options options;
@@ -23,8 +65,11 @@ Options one_shot_options(const Session& session) {
 }
 
 Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missing, Options options) {
+  if (session.server) {
+    return fail(Code::invalid, "this command works on a store: give --store DIR, and not --server");
+  }
   if (!session.store || session.store->empty()) {
-    return fail(Code::invalid, "which store? give --store DIR, or set DUELEASE_STORE");
+    return fail(Code::invalid, "which store? give --store DIR, or set DUELEASE_STORE; or --server HOST:PORT");
   }
   options.create_if_missing = missing == Missing::create;
   Result<std::unique_ptr<Engine>> engine = Engine::open(*session.store, std::move(options));
@@ -36,15 +81,25 @@ Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missi
   return engine;
 }
 
-Exit with_store(const Session& session, Missing missing, const std::function<Exit(Engine&)>& action) {
-  const Result<std::unique_ptr<Engine>> engine = open_store(session, missing, one_shot_options(session));
-  if (!engine) return failed(engine.error());
-  return action(**engine);
+Result<std::unique_ptr<Target>> open_target(const Session& session, Missing missing, Options options) {
+  if (session.server) {
+    Result<std::unique_ptr<Client>> client = connect_to_server(session);
+    if (!client) return Unexpected{client.error()};
+    return std::unique_ptr<Target>(std::make_unique<TargetOn<Client>>(std::move(*client)));
+  }
+  Result<std::unique_ptr<Engine>> engine = open_store(session, missing, std::move(options));
+  if (!engine) return Unexpected{engine.error()};
+  return std::unique_ptr<Target>(std::make_unique<TargetOn<Engine>>(std::move(*engine)));
 }
 
-Result<std::vector<std::string>> chosen_queues(const Engine& engine,
-                                               const std::optional<std::string>& named) {
-  if (!named) return engine.queues();
+Exit with_target(const Session& session, Missing missing, const std::function<Exit(Target&)>& action) {
+  const Result<std::unique_ptr<Target>> target = open_target(session, missing, one_shot_options(session));
+  if (!target) return failed(target.error());
+  return action(**target);
+}
+
+Result<std::vector<std::string>> chosen_queues(Target& target, const std::optional<std::string>& named) {
+  if (!named) return target.queues();
   return std::vector<std::string>{*named};
 }
 

@@ -109,14 +109,9 @@ std::string size_with_default(const std::string& help, std::size_t value) {
   return fmt::format("{}; {} by default", help, size);
 }
 
-}  // namespace
+// ---- The settings -------------------------------------------------------------------------------
 
-std::vector<Setting> all_settings(Settings& settings) {
-  Options& e = settings.engine;
-  ServerOptions& s = settings.server;
-  const auto text = [](std::string& into) {
-    return [&into](const std::string& given) { return into = given, std::string(); };
-  };
+std::vector<Setting> server_settings(ServerOptions& s) {
   return {
       {"listen", "ADDRESS", "address to listen on, may be repeated; 127.0.0.1 by default",
        addresses(s.addresses), true},
@@ -159,6 +154,11 @@ std::vector<Setting> all_settings(Settings& settings) {
       {"read-threads", "N",
        with_default("threads for reads, and as many for those that walk over a queue", s.read_threads),
        whole(s.read_threads, 1, 64)},
+  };
+}
+
+std::vector<Setting> engine_settings(Options& e) {
+  return {
       {"sync-interval", "DURATION", with_default("for --durability interval", e.sync_interval),
        duration(e.sync_interval)},
       {"restart-grace", "DURATION",
@@ -175,6 +175,18 @@ std::vector<Setting> all_settings(Settings& settings) {
        bytes(e.memtable_bytes)},
       {"block-cache", "BYTES", size_with_default("memory for reads", e.block_cache_bytes),
        bytes(e.block_cache_bytes)},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> all_settings(Settings& settings) {
+  const auto text = [](std::string& into) {
+    return [&into](const std::string& given) { return into = given, std::string(); };
+  };
+  std::vector<Setting> all = server_settings(settings.server);
+  for (Setting& setting : engine_settings(settings.engine)) all.push_back(std::move(setting));
+  const std::vector<Setting> others = {
       {"log-level", "LEVEL", "info (the default), warning or error",
        one_of<LogLevel>(
            settings.log_level,
@@ -182,9 +194,11 @@ std::vector<Setting> all_settings(Settings& settings) {
       {"store", "DIR", "", text(settings.store)},
       {"durability", "LEVEL", "",
        one_of<Durability>(
-           e.durability,
+           settings.engine.durability,
            {{"sync", Durability::sync}, {"interval", Durability::interval}, {"none", Durability::none}})},
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 Result<> read_settings_file(const std::string& file, const std::vector<Setting>& settings,
@@ -200,11 +214,12 @@ Result<> read_settings_file(const std::string& file, const std::vector<Setting>&
   }
   std::set<std::string> seen;
   for (const CLI::ConfigItem& item : items) {
+    if (!item.parents.empty()) {  // Also what CLI11 says where a table begins.
+      return wrong("there are no tables, and so no " + quote("[" + item.parents.front() + "]"));
+    }
     const auto found = std::find_if(settings.begin(), settings.end(),
                                     [&item](const Setting& setting) { return setting.name == item.name; });
-    if (found == settings.end() || !item.parents.empty()) {
-      return wrong("there is no setting " + quote(item.fullname()));
-    }
+    if (found == settings.end()) return wrong("there is no setting " + quote(item.name));
     if (!seen.insert(item.name).second) return wrong(item.name + " is given twice");
     if (item.inputs.empty() || (item.inputs.size() > 1 && !found->repeats)) {
       return wrong(fmt::format("{} takes one value, and {} are given", item.name, item.inputs.size()));

@@ -1,4 +1,5 @@
-// tools/settings.h: the settings of `duelease serve`: flags of the command line, and the same names in a file.
+// tools/settings.h: the settings of `duelease serve`: flags of the command line, and the same names in a
+// file.
 #pragma once
 
 #include <functional>
@@ -30,8 +31,9 @@ struct Setting {
 // All of them, writing into `settings`.
 std::vector<Setting> all_settings(Settings& settings);
 
-// Applies the file's settings but those of `given`, which the command line has set. TOML of the simple kind: `name =
-// value` or `name = ["value", ...]`, without tables. The error names the file and the setting.
+// Applies the file's settings but those of `given`, which the command line has set. TOML of the simple
+// kind: `name = value` or `name = ["value", ...]`, without tables. The error names the file and the
+// setting.
 Result<> read_settings_file(const std::string& file, const std::vector<Setting>& settings,
                             const std::set<std::string>& given);
 

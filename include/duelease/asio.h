@@ -10,15 +10,15 @@
 //         auto done = co_await duelease::async_complete(engine, std::move(report), use_awaitable);
 //         ...
 //
-// Each async_x(engine, request, token) does what Engine::x does, and completes with signature
-// void(duelease::Result<T>), where T is what Engine::x answers. Errors are in the Result; none of them is an
+// Each async_x(service, request, token) does what x of the service does, which is an Engine or a Client, and completes with signature
+// void(duelease::Result<T>), where T is what x answers. Errors are in the Result; none of them is an
 // exception. The token may be anything that Asio knows: a callback (copyable or not), use_future,
 // use_awaitable, ... The handler is posted to its associated executor, which is kept from running out of work
 // until then; it is never called from inside async_x. A callback that has no executor of its own
 // (boost::asio::bind_executor) runs on Asio's system_executor.
 //
-// Requests are taken by value, and `engine` must outlive the operation. What is not here works on the calling
-// thread: reads and backup need no executor; purge, pause and resume block until the engine's strand has done
+// Requests are taken by value, and the service must outlive the operation. What is not here works on the calling
+// thread (a Client has callbacks for all of it): of an Engine reads and backup need no executor; purge, pause and resume block until the engine's strand has done
 // their changes. (async_set_queue pauses without blocking: set `paused`, and `create` to false.)
 //
 // For coroutines on GCC 12: never write a braced request inside an expression with co_await; name it on the
@@ -88,23 +88,24 @@ Callback<T> deliver_to(Handler&& handler) {
   };
 }
 
-template <class T, class Request, class Token>
-auto call(Engine& engine, void (Engine::*method)(Request, Callback<T>), Request request, Token&& token) {
+template <class T, class Service, class Request, class Token>
+auto call(Service& service, void (Service::*method)(Request, Callback<T>), Request request, Token&& token) {
   return boost::asio::async_initiate<Token, void(Result<T>)>(
-      [&engine, method, request = std::move(request)](auto&& handler) mutable {
-        (engine.*method)(std::move(request), deliver_to<T>(std::forward<decltype(handler)>(handler)));
+      [&service, method, request = std::move(request)](auto&& handler) mutable {
+        (service.*method)(std::move(request), deliver_to<T>(std::forward<decltype(handler)>(handler)));
       },
       token);
 }
 
 // Cancels a claim when a stop is asked for, for as long as the claim is under way.
+template <class Service>
 class ClaimStop {
  public:
-  ClaimStop(Engine& engine, std::stop_token stop) : engine_(engine), stop_(std::move(stop)) {}
+  ClaimStop(Service& service, std::stop_token stop) : service_(service), stop_(std::move(stop)) {}
 
   void started(ClaimTicket ticket) {
     const std::lock_guard lock(mutex_);
-    if (!answered_) on_stop_.emplace(stop_, Cancel{&engine_, ticket});
+    if (!answered_) on_stop_.emplace(stop_, Cancel{&service_, ticket});
   }
   void answered() {
     const std::lock_guard lock(mutex_);
@@ -114,12 +115,12 @@ class ClaimStop {
 
  private:
   struct Cancel {
-    Engine* engine;
+    Service* service;
     ClaimTicket ticket;
-    void operator()() const { engine->cancel_claim(ticket); }
+    void operator()() const { service->cancel_claim(ticket); }
   };
 
-  Engine& engine_;
+  Service& service_;
   const std::stop_token stop_;
   std::mutex mutex_;
   // Guarded by mutex_.
@@ -131,40 +132,41 @@ class ClaimStop {
 
 // ---- Producers ----------------------------------------------------------------------------------
 
-template <class Token>
-auto async_schedule(Engine& engine, ScheduleRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::schedule, std::move(request), std::forward<Token>(token));
-}
-
-template <class Token>
-auto async_reschedule(Engine& engine, RescheduleRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::reschedule, std::move(request),
+template <class Service, class Token>
+auto async_schedule(Service& service, ScheduleRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::schedule, std::move(request),
                                    std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_cancel(Engine& engine, CancelRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::cancel, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_reschedule(Service& service, RescheduleRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::reschedule, std::move(request),
+                                   std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_retry(Engine& engine, RetryRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::retry, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_cancel(Service& service, CancelRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::cancel, std::move(request), std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_retry(Service& service, RetryRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::retry, std::move(request), std::forward<Token>(token));
 }
 
 // ---- Workers ------------------------------------------------------------------------------------
 
 // A claim that waits is answered empty as soon as a stop is asked for; so is every later one that is given
 // the same stop token, unless an order is due for it.
-template <class Token>
-auto async_claim(Engine& engine, ClaimRequest request, std::stop_token stop, Token&& token) {
+template <class Service, class Token>
+auto async_claim(Service& service, ClaimRequest request, std::stop_token stop, Token&& token) {
   return boost::asio::async_initiate<Token, void(Result<std::vector<Claimed>>)>(
-      [&engine, request = std::move(request), stop = std::move(stop)](auto&& handler) mutable {
-        const auto on_stop = std::make_shared<asio_detail::ClaimStop>(engine, std::move(stop));
+      [&service, request = std::move(request), stop = std::move(stop)](auto&& handler) mutable {
+        const auto on_stop = std::make_shared<asio_detail::ClaimStop<Service>>(service, std::move(stop));
         auto deliver =
             asio_detail::deliver_to<std::vector<Claimed>>(std::forward<decltype(handler)>(handler));
         const ClaimTicket ticket =
-            engine.claim(std::move(request), [on_stop, deliver = std::move(deliver)](auto answer) {
+            service.claim(std::move(request), [on_stop, deliver = std::move(deliver)](auto answer) {
               on_stop->answered();
               deliver(std::move(answer));
             });
@@ -173,48 +175,50 @@ auto async_claim(Engine& engine, ClaimRequest request, std::stop_token stop, Tok
       token);
 }
 
-template <class Token>
-auto async_claim(Engine& engine, ClaimRequest request, Token&& token) {
-  return async_claim(engine, std::move(request), std::stop_token{}, std::forward<Token>(token));
+template <class Service, class Token>
+auto async_claim(Service& service, ClaimRequest request, Token&& token) {
+  return async_claim(service, std::move(request), std::stop_token{}, std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_pop(Engine& engine, PopRequest request, Token&& token) {
-  return asio_detail::call<std::vector<Claimed>>(engine, &Engine::pop, std::move(request),
+template <class Service, class Token>
+auto async_pop(Service& service, PopRequest request, Token&& token) {
+  return asio_detail::call<std::vector<Claimed>>(service, &Service::pop, std::move(request),
                                                  std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_complete(Engine& engine, CompleteRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::complete, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_complete(Service& service, CompleteRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::complete, std::move(request),
+                                   std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_fail(Engine& engine, FailRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::fail, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_fail(Service& service, FailRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::fail, std::move(request), std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_release(Engine& engine, ReleaseRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::release, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_release(Service& service, ReleaseRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::release, std::move(request),
+                                   std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_extend(Engine& engine, ExtendRequest request, Token&& token) {
-  return asio_detail::call<Answer>(engine, &Engine::extend, std::move(request), std::forward<Token>(token));
+template <class Service, class Token>
+auto async_extend(Service& service, ExtendRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::extend, std::move(request), std::forward<Token>(token));
 }
 
 // ---- Upkeep -------------------------------------------------------------------------------------
 
-template <class Token>
-auto async_reap(Engine& engine, ReapRequest request, Token&& token) {
-  return asio_detail::call<std::uint64_t>(engine, &Engine::reap, std::move(request),
+template <class Service, class Token>
+auto async_reap(Service& service, ReapRequest request, Token&& token) {
+  return asio_detail::call<std::uint64_t>(service, &Service::reap, std::move(request),
                                           std::forward<Token>(token));
 }
 
-template <class Token>
-auto async_set_queue(Engine& engine, QueueSetRequest request, Token&& token) {
-  return asio_detail::call<QueueSettings>(engine, &Engine::set_queue, std::move(request),
+template <class Service, class Token>
+auto async_set_queue(Service& service, QueueSetRequest request, Token&& token) {
+  return asio_detail::call<QueueSettings>(service, &Service::set_queue, std::move(request),
                                           std::forward<Token>(token));
 }
 

@@ -5,8 +5,8 @@
 //     wait_for_sigterm();
 //     (*server)->stop();
 //
-// The line protocol is told in PROTOCOL.md of src/protocol. A server is a customer of the engine like any other:
-// the application that embeds both may go on calling the engine.
+// The line protocol is told in src/protocol. A server is a customer of the engine like any
+// other: the application that embeds both may go on calling the engine.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,9 @@ struct ServerOptions {
   std::vector<std::string> addresses{"127.0.0.1"};  // Numeric, IPv4 or IPv6.
   std::uint16_t port = 7420;                        // 0: any that is free.
 
-  // Security. Without users everybody is admin; then an address that is not of this machine alone is refused,
-  // unless `insecure`. With tls_cert and tls_key only TLS is spoken; with tls_client_ca only to clients with a
-  // certificate of that authority.
+  // Security. Without users everybody is admin; then an address that is not of this machine alone is
+  // refused, unless `insecure`. With tls_cert and tls_key only TLS is spoken; with tls_client_ca only to
+  // clients with a certificate of that authority.
   std::filesystem::path users_file{};  // See make_user_line().
   bool insecure = false;
   std::filesystem::path tls_cert{};
@@ -71,9 +71,10 @@ class Server {
 
   std::uint16_t port() const;  // The one it listens on.
 
-  // Ends well: takes no more connections, answers new claims CLOSING and waiting ones with what they have, nothing.
-  // Everything else is served until no connection holds the lease of an order that it claimed, at most until
-  // ServerOptions::stop_deadline is over. Then all that was asked is answered and the connections are closed.
+  // Ends well: takes no more connections, answers new claims CLOSING and waiting ones with what they have,
+  // nothing. Everything else is served until no connection holds the lease of an order that it claimed, at
+  // most until ServerOptions::stop_deadline is over. Then all that was asked is answered and the
+  // connections are closed.
   void stop();
   // Closes every connection; what the engine was asked to do is done. Safe to call while stop() runs,
   // which then ends.
@@ -87,8 +88,9 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// A line of a users file: `name role queues hash`. `role` is producer, worker, read-only or admin; `queues` is `*`
-// or queue names and beginnings of them (`shop.*`), separated by commas. Takes a while and 64 MiB, by design.
+// A line of a users file: `name role queues hash`. `role` is producer, worker, read-only or admin; `queues`
+// is `*` or queue names and beginnings of them (`shop.*`), separated by commas. Takes a while and 64 MiB,
+// by design.
 Result<std::string> make_user_line(std::string_view name, std::string_view role, std::string_view queues,
                                    std::string_view password);
 

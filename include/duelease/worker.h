@@ -15,7 +15,8 @@
 //  - It never claims more orders than it has handlers free, so the lease of each starts when its handler
 //    does. While nothing is due it waits with one waiting claim; it does not poll.
 //  - It extends the lease every third of its length for as long as the handler runs, by itself.
-//  - It makes the report that the handler decided on, again while the engine is overloaded. A report that
+//  - It makes the report that the handler decided on, again while the engine is overloaded or cannot be reached
+//    and the lease lasts. A report that
 //    is refused as too large or malformed fails the order with the reason.
 //  - When the lease is lost it says so (LeaseWatch). A late report changes nothing: the engine refuses it.
 #pragma once
@@ -122,7 +123,7 @@ class Worker {
   void stop();
   void request_stop();  // The same without waiting.
   // Answers when the worker has ended: after a stop, a drain, or an error of the engine, and then with that
-  // error. A worker that was not started has ended.
+  // error. An engine that cannot be reached over its network is tried again; only a drain gives up. A worker that was not started has ended.
   Result<> wait();
 
   WorkerTotals totals() const;

@@ -1,7 +1,6 @@
 // The public API: requests go to the writer, reads to a snapshot of the store.
 #include "duelease/engine.h"
 
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <random>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/mailbox.h"
 #include "duelease/asio.h"
 #include "engine/asio.h"
 #include "engine/core.h"
@@ -44,26 +44,6 @@ class StrandThread {
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::thread thread_;
-};
-
-// Where a blocking call waits for its replies.
-class Mailbox {
- public:
-  void put(Replies replies) {
-    const std::lock_guard lock(mutex_);
-    replies_ = std::move(replies);
-    arrived_.notify_one();  // Under the lock: the mailbox may be gone as soon as it is released.
-  }
-  Replies take() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return replies_.has_value(); });
-    return std::move(*replies_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::optional<Replies> replies_;
 };
 
 template <class T>
@@ -161,7 +141,7 @@ struct Engine::Impl {
 
   template <class T, class Request>
   Result<T> call(Request request) {
-    Mailbox mailbox;
+    base::Mailbox<Replies> mailbox;
     std::vector<Body> bodies;
     bodies.emplace_back(std::move(request));
     writer->submit(std::move(bodies), [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
@@ -171,7 +151,7 @@ struct Engine::Impl {
   template <class Request>
   std::vector<Result<Answer>> call_many(std::vector<Request> requests) {
     if (requests.empty()) return {};
-    Mailbox mailbox;
+    base::Mailbox<Replies> mailbox;
     writer->submit(bodies_of(std::move(requests)),
                    [&mailbox](Replies replies) { mailbox.put(std::move(replies)); });
     return unpack_all(mailbox.take());

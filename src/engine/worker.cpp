@@ -35,11 +35,15 @@ using Steady = std::chrono::steady_clock;
 constexpr std::uint32_t concurrency_max = 1024;
 // How long a claim waits before it is made anew. Nothing depends on it.
 constexpr Duration claim_wait{3'600'000};
-// What befell one order; the others go on. Anything else but overloaded ends the worker.
+// What befell one order; the others go on.
 bool hits_one_order(const Error& error) { return error.code == Code::corrupt; }
+// May be gone at the next try. What neither passes nor hits one order ends the worker.
+bool may_pass(const Error& error) {
+  return error.code == Code::overloaded || error.code == Code::unreachable;
+}
 
-// Before the next try when the source is overloaded.
-constexpr Duration overload_pause{50};
+// Before the next try of what may pass.
+constexpr Duration retry_pause{50};
 
 class EngineSource final : public WorkSource {
  public:
@@ -406,8 +410,10 @@ void Worker::Impl::take_claimed(Result<std::vector<Claimed>> answer) {
   ticket_.reset();
   loop_wanted_.notify_one();
   if (!answer) {
-    if (answer.error().code != Code::overloaded) return end_with(answer.error());
-    claim_again_at_ = now + overload_pause;
+    // A drain must come to an end, and the source has had its own patience.
+    const bool again = options_.drain ? answer.error().code == Code::overloaded : may_pass(answer.error());
+    if (!again) return end_with(answer.error());
+    claim_again_at_ = now + retry_pause;
     return;
   }
   if (answer->empty() && options_.drain) {
@@ -434,7 +440,7 @@ void Worker::Impl::take_released(JobNumber number, const Result<Answer>& answer)
   const std::lock_guard lock(mutex_);
   --calls_;
   end_job(number, answer ? tally_of(Handled::Report::release, answer->outcome) : &WorkerTotals::lost);
-  if (answer || answer.error().code == Code::overloaded || hits_one_order(answer.error())) return;
+  if (answer || may_pass(answer.error()) || hits_one_order(answer.error())) return;
   end_with(answer.error());
 }
 
@@ -449,8 +455,8 @@ void Worker::Impl::take_extended(JobNumber number, Steady::time_point sent, cons
   if (!answer && hits_one_order(answer.error())) {
     lose(number, job);
   } else if (!answer) {
-    if (answer.error().code != Code::overloaded) return end_with(answer.error());
-    look_again(number, job, std::min(now + overload_pause, job.deadline));
+    if (!may_pass(answer.error())) return end_with(answer.error());
+    look_again(number, job, std::min(now + retry_pause, job.deadline));
   } else if (answer->outcome == Outcome::extended) {
     // The source counted from a moment after `sent`: this errs on the safe side.
     const Duration lease = options_.lease.value_or(job.order.lease);
@@ -509,7 +515,7 @@ Tally Worker::Impl::report(const Job& job, Handled handled) {
     const Result<Answer> answer = send_report(source_, job.order, handled);
     if (answer) return tally_of(handled.report, answer->outcome);
     const Error& error = answer.error();
-    if (error.code == Code::overloaded) {
+    if (may_pass(error)) {
       if (pause_unless_lost(job)) continue;
     } else if ((error.code == Code::too_large || error.code == Code::invalid) && !refused) {
       // The handler's doing. Said nothing, the order would come back and meet the same fate unseen.
@@ -526,7 +532,7 @@ Tally Worker::Impl::report(const Job& job, Handled handled) {
 
 bool Worker::Impl::pause_unless_lost(const Job& job) {
   std::unique_lock lock(mutex_);
-  return !lease_lost_.wait_for(lock, overload_pause, [&job] { return job.lost->load(); });
+  return !lease_lost_.wait_for(lock, retry_pause, [&job] { return job.lost->load(); });
 }
 
 // ---- Worker -------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-// server/held_leases.h: the leases that were handed out to connections and not yet reported on: what a server that
-// stops waits for. Safe from any thread.
+// server/held_leases.h: the leases that were handed out to connections and not yet reported on: what a
+// server that stops waits for. Safe from any thread.
 //
-// A report may come by another connection than the claim did. A lease that ran out without a report is forgotten
-// when the table has doubled since it was last swept, so the table stays as large as what is held.
+// A report may come by another connection than the claim did. A lease that ran out without a report is
+// forgotten when the table has doubled since it was last swept, so the table stays as large as what is
+// held.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // server/loop.h: one thread, and the sockets that belong to it. What a session is made of is touched by the
 // thread of its loop alone, so it needs no lock.
 //
-// Answers of the engine come from threads of the engine, a whole commit group at once. They are collected here:
-// the loop is woken once for all of them, and each session that got some is told once, after the last.
+// Answers of the engine come from threads of the engine, a whole commit group at once. They are collected
+// here: the loop is woken once for all of them, and each session that got some is told once, after the
+// last.
 #pragma once
 
 #include <array>

@@ -32,7 +32,7 @@ class Reader {
     if (names && user_ != nullptr) {
       std::erase_if(*names, [this](const std::string& queue) { return !user_->may_use(queue); });
     }
-    put(std::move(names), p::print_names);
+    put(names, p::print_names);
   }
   void operator()(const p::InfoRequest&);
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <variant>
 
+#include "base/quote.h"
+
 namespace duelease::server {
 namespace {
 
@@ -12,7 +14,7 @@ namespace p = protocol;
 constexpr std::string_view needs_name(Needs needs) {
   switch (needs) {
     case Needs::nothing:
-    case Needs::login: return "any";
+    case Needs::login:
     case Needs::read: return "any";
     case Needs::produce: return "producer";
     case Needs::work: return "worker";
@@ -107,8 +109,7 @@ constexpr auto rows(std::index_sequence<i...>) {
 constexpr auto rules = rows(std::make_index_sequence<std::variant_size_v<p::Request>>());
 
 p::Refusal denied_queue(const User& user, std::string_view queue) {
-  return {p::WireCode::denied,
-          "user " + user.name + " must not use queue " + std::string(queue.substr(0, 128))};
+  return {p::WireCode::denied, "user " + user.name + " must not use queue " + base::quote(queue, 128)};
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ std::optional<p::Refusal> forbidden(const User* user, const p::Request& request)
                                                std::string(needs_name(asked.needs)) + ", which user " +
                                                user->name + " has not"};
   }
-  if (user->may_use_all()) return std::nullopt;
+  if (user->may_use_all) return std::nullopt;
   return std::visit(
       [user]<class R>(const R& r) -> std::optional<p::Refusal> {
         if constexpr (requires { r.queues; }) {

@@ -153,7 +153,7 @@ struct Server::Impl {
   void accept(Listener& listener);
   void accepted(Listener& listener, const boost::system::error_code& error,
                 const std::shared_ptr<tcp::socket>& socket, Member& member);
-  void open_session(tcp::socket socket, Member& member);
+  void open_session(tcp::socket socket, Member& member, std::uint64_t open);
   void stop_listening();
   void stop();
   void stop_now();
@@ -233,18 +233,17 @@ void Server::Impl::accepted(Listener& listener, const boost::system::error_code&
     return;
   }
   listener.failing = false;
-  Counters::add(shared.counters.connections);
+  const std::uint64_t open = ++shared.counters.connections;  // With this one.
   if (&member == members[0].get()) {
-    open_session(std::move(*socket), member);
+    open_session(std::move(*socket), member, open);
   } else {
-    member.loop.post([this, &member, socket] { open_session(std::move(*socket), member); });
+    member.loop.post([this, &member, socket, open] { open_session(std::move(*socket), member, open); });
   }
   accept(listener);
 }
 
-void Server::Impl::open_session(tcp::socket socket, Member& member) {
+void Server::Impl::open_session(tcp::socket socket, Member& member, std::uint64_t open) {
   Counters& counters = shared.counters;
-  const std::uint64_t open = counters.connections.load(std::memory_order_relaxed);
   const bool refused = open > shared.options.connections_max;
   if (refused) {
     Counters::add(counters.connections_refused);

@@ -16,8 +16,8 @@ constexpr std::size_t reads_reply_bytes = 1024 * 1024;
 
 // Where all connections together hold too much, a half request may still have this many bytes.
 constexpr std::size_t half_request_bytes_free = 4096;
-// And so many requests may be with the engine, which has a limit of its own (Options::commands_waiting_max), before
-// a connection that has some there is read no further.
+// And so many requests may be with the engine, which has a limit of its own
+// (Options::commands_waiting_max), before a connection that has some there is read no further.
 constexpr std::uint64_t requests_under_way_all = 50'000;
 
 // What is kept of a buffer while nothing is in it.
@@ -201,8 +201,8 @@ std::optional<Session::Item> Session::next_item() {
   return item;
 }
 
-// A request that is not whole, while all connections together hold too much: this one has nothing to wait for that
-// would make room, so it must not wait.
+// A request that is not whole, while all connections together hold too much: this one has nothing to wait
+// for that would make room, so it must not wait.
 void Session::refuse_half_request() {
   if (last_ || !reader_ || !exhausted_ || under_way_ > 0 || !reads_.empty()) return;
   account();

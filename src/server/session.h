@@ -4,13 +4,14 @@
 //                                       +--> engine, not waited for    --> answers -+--> slots --> one write
 //                                       +--> threads for reads, alone  -------------+
 //
-// Replies leave in the order of the requests: each request has a place in a row of slots, and what is ready at the
-// front of the row is written, all of it in one write; while that write is under way the next ones collect.
-// Changes are given to the engine as they come (it keeps their order, and those of one read share a sync).
-// A read waits until all before it is answered, and holds up all behind it; so do a claim that waits, and AUTH.
+// Replies leave in the order of the requests: each request has a place in a row of slots, and what is ready
+// at the front of the row is written, all of it in one write; while that write is under way the next ones
+// collect. Changes are given to the engine as they come (it keeps their order, and those of one read share
+// a sync). A read waits until all before it is answered, and holds up all behind it; so do a claim that
+// waits, and AUTH.
 //
-// Limits. What would cross one is left in the socket, where it costs the client and not us. A claim counts as the
-// largest reply that it can have until it is answered.
+// Limits. What would cross one is left in the socket, where it costs the client and not us. A claim counts
+// as the largest reply that it can have until it is answered.
 //
 // All of it runs on the thread of its loop.
 #pragma once

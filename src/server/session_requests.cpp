@@ -16,8 +16,8 @@ constexpr std::size_t batch_max = 512;
 constexpr std::uint32_t logins_failed_max = 5;
 constexpr std::size_t logins_waiting_max = 1024;
 
-// The reply to a claim is at most as large as Options::claim_reply_bytes_max by default, and for each order as
-// QueueSettings::payload_bytes_max by default.
+// The reply to a claim is at most as large as Options::claim_reply_bytes_max by default, and for each order
+// as QueueSettings::payload_bytes_max by default.
 constexpr std::size_t claim_bytes_max = 16 * 1024 * 1024;
 constexpr std::size_t claim_order_bytes = 1024 * 1024;
 

@@ -10,8 +10,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 
-// Waits until there is something to read, and reads it into the buffer of the loop: a connection that is idle has
-// no buffer.
+// Waits until there is something to read, and reads it into the buffer of the loop: a connection that is
+// idle has no buffer.
 class PlainStream final : public Stream {
  public:
   PlainStream(Loop& loop, tcp::socket socket) : loop_(loop), socket_(std::move(socket)) {
@@ -62,8 +62,8 @@ class TlsStream final : public Stream {
                             [user = std::move(user)](const Error& error) { user->on_handshake(error); });
   }
 
-  // The first bytes are awaited in a small buffer; more of the same record is there already and is then read into
-  // the loop's.
+  // The first bytes are awaited in a small buffer; more of the same record is there already and is then
+  // read into the loop's.
   void read(User user) override {
     stream_.async_read_some(asio::buffer(first_), [this, user = std::move(user)](Error error,
                                                                                  std::size_t count) {

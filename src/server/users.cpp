@@ -91,14 +91,14 @@ std::optional<std::string> read_line(std::string_view line, User& into) {
   }
   into.role = *role_named(role);
   into.queues = split(queues, ',');
-  into.may_use_all_ = std::find(into.queues.begin(), into.queues.end(), "*") != into.queues.end();
+  into.may_use_all = std::find(into.queues.begin(), into.queues.end(), "*") != into.queues.end();
   return std::nullopt;
 }
 
 }  // namespace
 
 bool User::may_use(std::string_view queue) const {
-  if (may_use_all_) return true;
+  if (may_use_all) return true;
   return std::any_of(queues.begin(), queues.end(), [queue](std::string_view pattern) {
     if (!pattern.ends_with('*')) return queue == pattern;
     return queue.starts_with(pattern.substr(0, pattern.size() - 1));

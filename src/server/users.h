@@ -3,8 +3,8 @@
 //     # name  role       queues            hash
 //     shop    producer   unpaid,shop.*     $argon2id$v=19$m=65536,t=2,p=1$...
 //
-// A hash costs some 50 ms and 64 MiB to check, by design: never on a thread that serves others. A password that
-// was right is remembered as a keyed hash that means nothing outside this process, so that the hundred
+// A hash costs some 50 ms and 64 MiB to check, by design: never on a thread that serves others. A password
+// that was right is remembered as a keyed hash that means nothing outside this process, so that the hundred
 // connections of one worker pool do not cost five seconds.
 #pragma once
 
@@ -30,9 +30,9 @@ struct User {
   std::vector<std::string> queues;  // Whole names; beginnings, with a `*` behind; or "*".
   std::string hash;
 
+  bool may_use_all = false;  // "*" is among them.
+
   bool may_use(std::string_view queue) const;
-  bool may_use_all() const { return may_use_all_; }
-  bool may_use_all_ = false;
 };
 
 class Users {

@@ -86,6 +86,34 @@ AppWrite put(std::string key, std::string value) { return AppWrite{std::move(key
 // ---- Many threads
 // -------------------------------------------------------------------------------
 
+TEST_CASE("a batch with a callback is answered in its order, by one call", "[engine]") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Engine> engine = open_live(folder / "store");
+  const auto answered = [](auto&& ask) {
+    std::promise<std::vector<Result<Answer>>> promise;
+    ask([&promise](std::vector<Result<Answer>> answers) { promise.set_value(std::move(answers)); });
+    return promise.get_future().get();
+  };
+  const auto scheduled = answered([&](AnswersCallback done) {
+    engine->schedule({order_of("q", "1"), order_of("q", "1"), order_of("no name", "2")}, std::move(done));
+  });
+  REQUIRE(scheduled.size() == 3);
+  CHECK(well(scheduled[0]).outcome == Outcome::scheduled);
+  CHECK(well(scheduled[1]).outcome == Outcome::duplicate);
+  CHECK(scheduled[2].error().code == Code::invalid);
+  const std::vector<Claimed> orders = well(engine->claim(claim_of("q", "w")));
+  const auto report = report_on<CompleteRequest>(orders.at(0));
+  const auto completed = answered([&](AnswersCallback done) {
+    engine->complete({report, report}, std::move(done));
+  });
+  REQUIRE(completed.size() == 2);
+  CHECK(well(completed[0]).outcome == Outcome::completed);
+  CHECK(well(completed[1]).outcome == Outcome::already);
+  CHECK(answered([&](AnswersCallback done) {
+          engine->schedule(std::vector<ScheduleRequest>{}, std::move(done));
+        }).empty());
+}
+
 TEST_CASE("blocking calls work from many threads at once", "[engine]") {
   TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");

@@ -406,24 +406,35 @@ TEST_CASE("an order that is scheduled later wakes a worker that waits", "[worker
   CHECK(worker.totals().completed == 5);
 }
 
-TEST_CASE("a worker tries again when its source is overloaded", "[worker]") {
+TEST_CASE("a worker tries again when its source is overloaded or cannot be reached", "[worker]") {
+  const Code code = GENERATE(Code::overloaded, Code::unreachable);
   PlayedSource source;
   std::atomic<int> refusals = 3;
   const auto fine = source.answer;
   source.answer = [&](const PlayedSource::Call& call) -> Result<Answer> {
-    if (call.what == "complete" && refusals-- > 0) return fail(Code::overloaded, "too much to do");
+    if (call.what == "complete" && refusals-- > 0) return fail(code, "not now");
     return fine(call);
   };
   Worker worker(source, options_for("q"), done);
   well(worker.start());
-  source.give(fail(Code::overloaded, "too much to do"));
-  source.give(fail(Code::overloaded, "too much to do"));
+  source.give(fail(code, "not now"));
+  source.give(fail(code, "not now"));
   source.give(orders({"a"}));
   source.await_claim(4);
   CHECK(source.calls() == "complete a; complete a; complete a; complete a; ");
   worker.stop();
   CHECK(worker.totals().completed == 1);
   CHECK(worker.wait());
+}
+
+TEST_CASE("a worker that drains ends when its source cannot be reached", "[worker]") {
+  PlayedSource source;
+  Worker worker(source, draining("q"), done);
+  well(worker.start());
+  source.give(fail(Code::unreachable, "no server"));
+  const Result<> ended = worker.wait();
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().code == Code::unreachable);
 }
 
 // ---- Leases
@@ -530,10 +541,9 @@ TEST_CASE("a lease is lost as soon as an extend is refused, and not extended aga
 }
 
 TEST_CASE("a lease is lost when it runs out and no extend was answered", "[worker]") {
+  const Code code = GENERATE(Code::overloaded, Code::unreachable);
   PlayedSource source;
-  source.answer = [](const PlayedSource::Call&) -> Result<Answer> {
-    return fail(Code::overloaded, "too much to do");
-  };
+  source.answer = [code](const PlayedSource::Call&) -> Result<Answer> { return fail(code, "not now"); };
   std::atomic<bool> told = false;
   Steady::time_point lost_at;
   Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch& lease) {

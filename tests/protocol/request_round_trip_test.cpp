@@ -72,8 +72,7 @@ auto fields(PurgeRequest& r) {
   return std::tie(queue, state, older, limit);
 }
 auto fields(QueueSetRequest& r) {
-  auto& [queue, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused, create] =
-      r;  // `create` is not sent.
+  auto& [queue, create, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused] = r;
   return std::tie(queue, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused);
 }
 auto fields(AuthRequest& r) {

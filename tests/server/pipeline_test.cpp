@@ -48,6 +48,7 @@ TEST_CASE("replies come in the order of the requests, whatever they are", "[serv
 TEST_CASE("a read sees what was changed before it on its connection, and nothing behind it", "[server]") {
   LiveServer server;
   Client client(server.port());
+  REQUIRE(client.ask("QUEUE SET q tries 25") == "+OK");  // A queue that is not there cannot be listed.
   std::string all;
   for (int i = 0; i < 300; ++i) {
     all += "LIST q LIMIT 1000\nSCHEDULE q " + number(i) + " +1h\n";
@@ -164,4 +165,27 @@ TEST_CASE("idle_wake_up: a waiting claim is answered when the order is due", "[s
   const std::vector<protocol::Value> order = waiter.value().array.at(0).array;
   CHECK(order.at(0).text == "1");
   CHECK(system_clock()->now().wall.time_since_epoch().count() >= order.at(4).integer);
+}
+
+TEST_CASE("overdue_backlog: drained in due order, while others are answered", "[server][scenario]") {
+  LiveServer server;
+  test::schedule_many(server.engine(), "q", 5000);
+  Client worker(server.port());
+  Client other(server.port());
+  std::string last;
+  std::size_t drained = 0;
+  // Many claims at once, more than the unsent bytes that they may have leave room for.
+  std::string claims;
+  for (int i = 0; i < 10; ++i) claims += "CLAIM q w COUNT 500\n";
+  worker.send(claims);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(other.ask("SCHEDULE r " + number(i) + " NOW") == "+SCHEDULED");
+    for (const protocol::Value& order : worker.value().array) {
+      CHECK(order.array.at(0).text > last);  // All are due at the same time: by id.
+      last = order.array.at(0).text;
+      ++drained;
+    }
+  }
+  CHECK(drained == 5000);
+  CHECK(worker.ask("CLAIM q w") == "[]");
 }

@@ -32,9 +32,10 @@ TEST_CASE("help tells the commands and the exit codes", "[cli]") {
   const Shop shop;
   const Ran ran = shop.run_bare({"--help"});
   CHECK(ran.exit == 0);
-  for (const char* word :
-       {"schedule", "import", "work", "order", "list", "why", "cancel", "reschedule", "retry", "stats",
-        "queue", "purge", "reap", "check", "backup", "restore", "Exit codes:"}) {
+  for (const char* word : {"schedule", "import",     "work",  "claim",  "complete", "fail",       "release",
+                           "extend",   "pop",        "watch", "ping",   "order",    "list",       "why",
+                           "cancel",   "reschedule", "retry", "stats",  "queue",    "serve",      "password",
+                           "purge",    "reap",       "check", "backup", "restore",  "Exit codes:"}) {
     INFO(word);
     CHECK_THAT(ran.out, Catch::Contains(word));
   }

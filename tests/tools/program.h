@@ -119,6 +119,19 @@ class Running {
   pid_t pid_ = -1;
 };
 
+// The port that `duelease serve` says it listens on.
+inline std::string port_of(const Running& server) {
+  std::string port;
+  REQUIRE(eventually([&] {
+    const std::string log = server.err_so_far();
+    const std::size_t start = log.find(" port ");
+    if (start == std::string::npos || log.find('\n', start) == std::string::npos) return false;
+    port = log.substr(start + 6, log.find_first_not_of("0123456789", start + 6) - start - 6);
+    return true;
+  }));
+  return port;
+}
+
 // A folder with a store in it, and the program on it.
 class Shop {
  public:
@@ -144,8 +157,11 @@ class Shop {
     arguments.insert(arguments.begin(), "--json");
     return run(std::move(arguments), input);
   }
+  std::unique_ptr<Running> start_bare(std::vector<std::string> arguments) const {
+    return std::make_unique<Running>(folder_.path(), program(), std::move(arguments), "");
+  }
   std::unique_ptr<Running> start(std::vector<std::string> arguments) const {
-    return std::make_unique<Running>(folder_.path(), program(), with_store(std::move(arguments)), "");
+    return start_bare(with_store(std::move(arguments)));
   }
 
   // An order that is due.

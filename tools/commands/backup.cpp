@@ -41,7 +41,9 @@ void declare_backup(Arguments& root, const Session& session) {
   Arguments command = root.command("backup", "Copy the store into a new folder");
   command.text("--to", *to, "DIR", "the folder to make").required();
   command.run([to, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) { return backup(session, *to, engine); });
+    const Result<std::unique_ptr<Engine>> engine =
+        open_store(session, Missing::refuse, one_shot_options(session));
+    return engine ? backup(session, *to, **engine) : failed(engine.error());
   });
 }
 

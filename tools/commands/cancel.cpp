@@ -20,9 +20,9 @@ void declare_cancel(Arguments& root, const Session& session) {
   declare_order_name(command, options->name);
   command.flag("--force", options->force, "also while it is being processed: its token is void at once");
   command.run([options, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) {
+    return with_target(session, Missing::refuse, [&](Target& target) {
       CancelRequest request{.queue = options->name.queue, .id = options->name.id, .force = options->force};
-      return report(session, options->name, engine.cancel(std::move(request)));
+      return report(session, options->name, target.cancel(std::move(request)));
     });
   });
 }

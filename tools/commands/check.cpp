@@ -31,21 +31,21 @@ std::string violations_table(const char* title, const std::vector<Violation>& vi
 
 // Opening a store mends what it meets; that too was a violation, and whoever watches the exit code must
 // hear of it once.
-Exit check(const Session& session, const std::optional<std::string>& queue, Engine& engine) {
+Exit check(const Session& session, const std::optional<std::string>& queue, Target& target) {
   if (queue) {
     // A queue that is not there has no violations; but whoever mistypes a name must not be told all is well.
-    const Result<QueueSettings> known = engine.queue_settings(*queue);
+    const Result<QueueSettings> known = target.queue_settings(*queue);
     if (!known) return failed(known.error());
   }
-  const Result<CheckReport> report = engine.check(queue.value_or(""));
+  const Result<CheckReport> report = target.check(queue.value_or(""));
   if (!report) return failed(report.error());
-  const std::vector<Violation> mended = engine.mended();
+  const std::vector<Violation> mended = target.mended();
   bool sound = report->violations() == 0;
   for (const Violation& violation : mended) sound = sound && violation.count == 0;
 
   if (session.json) {
     Json json;
-    json["orders"] = report->orders;
+    json["orders"] = target.is_remote() ? Json() : Json(report->orders);
     json["violations"] = report->violations();
     json["invariants"] = violations_json(report->invariants);
     json["mended"] = violations_json(mended);
@@ -53,7 +53,8 @@ Exit check(const Session& session, const std::optional<std::string>& queue, Engi
   } else {
     write_out(violations_table("invariant", report->invariants));
     if (!mended.empty()) write_out('\n' + violations_table("mended at open", mended));
-    say("\n{} looked at, {}", counted(report->orders, "order"), counted(report->violations(), "violation"));
+    const std::string looked_at = target.is_remote() ? "" : counted(report->orders, "order") + " looked at, ";
+    say("\n{}{}", looked_at, counted(report->violations(), "violation"));
   }
   return sound ? Exit::ok : Exit::no;
 }
@@ -66,8 +67,8 @@ void declare_check(Arguments& root, const Session& session) {
       root.command("check", "Count violations of the invariants; exit code 1 if there are any");
   command.text("queue,--queue", *queue, "QUEUE", "only this queue");
   command.run([queue, &session] {
-    return with_store(session, Missing::refuse,
-                      [&](Engine& engine) { return check(session, *queue, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return check(session, *queue, target); });
   });
 }
 

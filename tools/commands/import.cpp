@@ -3,7 +3,9 @@
 // Reading and committing overlap: while the engine commits one batch the next is read. One batch is under
 // way at a time, so answers come in the order of the file and the memory is that of two batches.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,11 +39,17 @@ constexpr std::size_t batch_rows_max = 1000;
 constexpr std::size_t batch_bytes_max = 16 * 1024 * 1024;
 
 volatile sig_atomic_t stop_asked = 0;
+// Becomes readable then: a flag alone would be missed between the look at it and a read that waits.
+int stop_event = -1;
 
 // The first signal ends the import behind the batch under way, with its summary; a second one kills.
 void listen_for_interrupt() {
+  stop_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked = 1; };
+  action.sa_handler = [](int) {
+    stop_asked = 1;
+    ::eventfd_write(stop_event, 1);
+  };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
@@ -49,10 +57,10 @@ void listen_for_interrupt() {
 
 class Import {
  public:
-  Import(const Session& session, const ImportOptions& options, int fd, Engine& engine)
+  Import(const Session& session, const ImportOptions& options, int fd, Target& target)
       : options_(options),
         fd_(fd),
-        engine_(engine),
+        target_(target),
         progress_(file_size(fd)),
         report_(session.json, options.verbose, progress_),
         reader_(options.delimiter, [this](CsvRow& row) { return on_row(row); }) {}
@@ -91,6 +99,7 @@ class Import {
   void read_file() {
     char buffer[256 * 1024];
     while (exit_ == Exit::ok) {
+      wait_for_bytes();
       if (stop_asked != 0) return end_with(Exit::interrupted, "interrupted");
       const ssize_t got = ::read(fd_, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
@@ -102,6 +111,12 @@ class Import {
       if (got == 0) break;
     }
     if (exit_ == Exit::ok && !mapper_) end_with(Exit::bad_input, "there is no header");
+  }
+
+  // Or for a signal.
+  void wait_for_bytes() const {
+    pollfd either[] = {{fd_, POLLIN, 0}, {stop_event, POLLIN, 0}};
+    ::poll(either, std::size(either), -1);
   }
 
   bool on_row(CsvRow& row) {
@@ -142,7 +157,7 @@ class Import {
     batch_ = Batch();
     answers_ =
         std::async(std::launch::async, [this, requests = std::move(sent_.requests)]() mutable -> Answers {
-          return engine_.schedule(std::move(requests));
+          return target_.schedule(std::move(requests));
         });
     progress_.show(report_.totals().rows, bytes_read_);
   }
@@ -167,7 +182,7 @@ class Import {
   // Constant after construction.
   const ImportOptions& options_;
   const int fd_;
-  Engine& engine_;
+  Target& target_;
 
   Progress progress_;
   ImportReport report_;
@@ -201,9 +216,9 @@ Exit import(const Session& session, ImportOptions& options) {
     return Exit::bad_input;
   }
   const int fd = standard_input ? STDIN_FILENO : file.get();
-  return with_store(session, Missing::create, [&](Engine& engine) {
+  return with_target(session, Missing::create, [&](Target& target) {
     listen_for_interrupt();
-    return Import(session, options, fd, engine).run();
+    return Import(session, options, fd, target).run();
   });
 }
 

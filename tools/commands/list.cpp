@@ -27,7 +27,7 @@ void print_orders(const Session& session, const ListOptions& options, const std:
     Json json;
     json["queue"] = options.request.queue;
     json["orders"] = Json::array();
-    for (const Order& order : orders) json["orders"].push_back(order_json(order, options.full));
+    for (const Order& order : orders) json["orders"].push_back(order_json(session, order, options.full));
     json["next"] = next.empty() ? Json() : json_bytes(next);
     print_json(json);
     return;
@@ -46,17 +46,17 @@ void print_orders(const Session& session, const ListOptions& options, const std:
   if (!next.empty()) say("more: --after {}", printable(next));
 }
 
-Exit list(const Session& session, const ListOptions& options, Engine& engine) {
+Exit list(const Session& session, const ListOptions& options, Target& target) {
   ListRequest request = options.request;
   if (options.limit) request.limit = static_cast<std::uint32_t>(*options.limit);
-  const Result<Page> page = engine.list(request);
+  const Result<Page> page = target.list(request);
   if (!page) return failed(page.error());
   std::vector<Order> orders;
   for (const std::string& id : page->ids) {
-    Result<std::optional<Order>> order = engine.order(request.queue, id);
+    Result<std::optional<Order>> order = target.order(request.queue, id);
     if (!order) return failed(order.error());
-    // Nobody else has the store open: what was listed is there. Unless the store is damaged, and then the
-    // page without that order is still of use; `check` tells of it.
+    // Purged since the page was made; or the store is damaged, and then the page without that order is still of
+    // use; `check` tells of it.
     if (order->has_value()) orders.push_back(std::move(**order));
   }
   print_orders(session, options, orders, page->next);
@@ -75,8 +75,8 @@ void declare_list(Arguments& root, const Session& session) {
   command.text("--after", options->request.after, "CURSOR", "go on behind the page that named this cursor");
   command.flag("--full", options->full, "with payloads and results");
   command.run([options, &session] {
-    return with_store(session, Missing::refuse,
-                      [&](Engine& engine) { return list(session, *options, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return list(session, *options, target); });
   });
 }
 

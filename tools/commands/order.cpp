@@ -16,7 +16,8 @@ struct OrderOptions {
 };
 
 // For a person: what is not there is not listed.
-std::string order_table(const Order& order, Time now) {
+std::string order_table(const Session& session, const Order& order) {
+  const Time now = session.now;
   Table table({{"", Table::Align::left}, {"", Table::Align::left, 2000}});
   const auto add = [&table](const char* name, std::string value) {
     if (!value.empty()) table.add({name, std::move(value)});
@@ -26,8 +27,9 @@ std::string order_table(const Order& order, Time now) {
   add("state", std::string(state_name(order.state)));
   add("due", time_seen_from(order.due, now));
   add("attempt", fmt::format("{}", order.attempt));
-  add("tries", order.tries == 0 ? fmt::format("{} used, no limit", order.tries_used)
-                                : fmt::format("{} used of {}", order.tries_used, order.tries));
+  const std::string tries = order.tries == 0 ? fmt::format("{} used, no limit", order.tries_used)
+                                             : fmt::format("{} used of {}", order.tries_used, order.tries);
+  add("tries", session.is_remote() ? "" : tries);
   add("failures", fmt::format("{}", order.failures));
   add("priority", fmt::format("{}", order.priority));
   add("key", order.key.value_or(""));
@@ -43,8 +45,8 @@ std::string order_table(const Order& order, Time now) {
   return table.text();
 }
 
-Exit show_order(const Session& session, const OrderOptions& options, Engine& engine) {
-  const Result<std::optional<Order>> found = engine.order(options.name.queue, options.name.id);
+Exit show_order(const Session& session, const OrderOptions& options, Target& target) {
+  const Result<std::optional<Order>> found = target.order(options.name.queue, options.name.id);
   if (!found) return failed(found.error());
   if (!found->has_value()) {
     complain("no order {} in queue {}", printable(options.name.id), printable(options.name.queue));
@@ -54,9 +56,9 @@ Exit show_order(const Session& session, const OrderOptions& options, Engine& eng
   if (options.only) {
     write_out(*options.only == "payload" ? order.payload : order.result);
   } else if (session.json) {
-    print_json(order_json(order, true));
+    print_json(order_json(session, order, true));
   } else {
-    write_out(order_table(order, session.now));
+    write_out(order_table(session, order));
   }
   return Exit::ok;
 }
@@ -74,8 +76,8 @@ void declare_order(Arguments& root, const Session& session) {
   };
   command.value("--only", read_only, "FIELD", "just the bytes of its payload or its result");
   command.run([options, &session] {
-    return with_store(session, Missing::refuse,
-                      [&](Engine& engine) { return show_order(session, *options, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return show_order(session, *options, target); });
   });
 }
 

@@ -25,14 +25,14 @@ std::string read_ended_state(const std::string& text, PurgeRequest& request) {
   return {};
 }
 
-Exit purge(const Session& session, const PurgeOptions& options, Engine& engine) {
+Exit purge(const Session& session, const PurgeOptions& options, Target& target) {
   PurgeRequest request = options.request;
   request.older = options.older.value_or(Duration{0});
   std::uint64_t left = options.limit.value_or(~std::uint64_t{0});
   std::uint64_t removed = 0;
   while (left > 0) {
     request.limit = static_cast<std::uint32_t>(std::min(left, removed_in_one_call_max));
-    const Result<std::uint64_t> some = engine.purge(request);
+    const Result<std::uint64_t> some = target.purge(request);
     if (!some) return failed(some.error());
     if (*some == 0) break;
     removed += *some;
@@ -54,8 +54,8 @@ void declare_purge(Arguments& root, const Session& session) {
   command.duration("--older", options->older, "only those that ended so long ago");
   command.number("--limit", options->limit, 1, ~std::uint64_t{0}, "at most so many, all by default");
   command.run([options, &session] {
-    return with_store(session, Missing::refuse,
-                      [&](Engine& engine) { return purge(session, *options, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return purge(session, *options, target); });
   });
 }
 

@@ -67,9 +67,9 @@ Exit set(const Session& session, const SetOptions& options) {
   request.tries = narrowed(options.tries);
   request.backoff_jitter_percent = narrowed(options.jitter);
   request.payload_bytes_max = narrowed(options.payload_bytes_max);
-  return with_store(session, Missing::create, [&](Engine& engine) {
+  return with_target(session, Missing::create, [&](Target& target) {
     const std::string queue = request.queue;
-    return report_settings(session, queue, engine.set_queue(std::move(request)));
+    return report_settings(session, queue, target.set_queue(std::move(request)));
   });
 }
 
@@ -102,7 +102,7 @@ void declare_set(Arguments& root, const Session& session) {
   command.run([options, &session] { return set(session, *options); });
 }
 
-using OnQueue = std::function<Result<QueueSettings>(Engine&, const std::string&)>;
+using OnQueue = std::function<Result<QueueSettings>(Target&, const std::string&)>;
 
 void declare_on_queue(Arguments& root, const Session& session, const char* name, const char* help,
                       const OnQueue& action) {
@@ -110,14 +110,14 @@ void declare_on_queue(Arguments& root, const Session& session, const char* name,
   Arguments command = root.command(name, help);
   command.text("queue,--queue", *queue, "QUEUE", "the queue").required();
   command.run([queue, action, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) {
-      return report_settings(session, *queue, action(engine, *queue));
+    return with_target(session, Missing::refuse, [&](Target& target) {
+      return report_settings(session, *queue, action(target, *queue));
     });
   });
 }
 
-Exit list_queues(const Session& session, Engine& engine) {
-  const Result<std::vector<std::string>> queues = engine.queues();
+Exit list_queues(const Session& session, Target& target) {
+  const Result<std::vector<std::string>> queues = target.queues();
   if (!queues) return failed(queues.error());
   if (session.json) {
     Json json;
@@ -136,14 +136,15 @@ void declare_queue(Arguments& root, const Session& session) {
   command.require_command();
   declare_set(command, session);
   declare_on_queue(command, session, "show", "Show the settings",
-                   [](Engine& engine, const std::string& queue) { return engine.queue_settings(queue); });
+                   [](Target& target, const std::string& queue) { return target.queue_settings(queue); });
   declare_on_queue(command, session, "pause", "Hand nothing out; everything else goes on",
-                   [](Engine& engine, const std::string& queue) { return engine.pause(queue); });
+                   [](Target& target, const std::string& queue) { return target.pause(queue); });
   declare_on_queue(command, session, "resume", "Hand out again",
-                   [](Engine& engine, const std::string& queue) { return engine.resume(queue); });
+                   [](Target& target, const std::string& queue) { return target.resume(queue); });
   Arguments list = command.command("list", "Name all queues");
   list.run([&session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) { return list_queues(session, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return list_queues(session, target); });
   });
 }
 

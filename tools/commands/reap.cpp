@@ -15,11 +15,11 @@ struct ReapOptions {
 
 constexpr std::uint64_t reaped_in_one_call_max = 1'000;
 
-Result<std::uint64_t> reap_queue(Engine& engine, const std::string& queue, std::uint64_t limit) {
+Result<std::uint64_t> reap_queue(Target& target, const std::string& queue, std::uint64_t limit) {
   std::uint64_t reaped = 0;
   while (reaped < limit) {
     const auto ask = static_cast<std::uint32_t>(std::min(limit - reaped, reaped_in_one_call_max));
-    const Result<std::uint64_t> some = engine.reap({.queue = queue, .limit = ask});
+    const Result<std::uint64_t> some = target.reap({.queue = queue, .limit = ask});
     if (!some) return some;
     if (*some == 0) break;
     reaped += *some;
@@ -27,13 +27,13 @@ Result<std::uint64_t> reap_queue(Engine& engine, const std::string& queue, std::
   return reaped;
 }
 
-Exit reap(const Session& session, const ReapOptions& options, Engine& engine) {
-  const Result<std::vector<std::string>> queues = chosen_queues(engine, options.queue);
+Exit reap(const Session& session, const ReapOptions& options, Target& target) {
+  const Result<std::vector<std::string>> queues = chosen_queues(target, options.queue);
   if (!queues) return failed(queues.error());
   const std::uint64_t limit = options.limit.value_or(~std::uint64_t{0});
   std::uint64_t reaped = 0;
   for (const std::string& queue : *queues) {
-    const Result<std::uint64_t> some = reap_queue(engine, queue, limit - reaped);
+    const Result<std::uint64_t> some = reap_queue(target, queue, limit - reaped);
     if (!some) return failed(some.error());
     reaped += *some;
   }
@@ -52,8 +52,8 @@ void declare_reap(Arguments& root, const Session& session) {
     // Whoever reaps by hand means now: the grace after an open would let every lease outlive this command.
     Options open = one_shot_options(session);
     open.restart_grace = Duration{0};
-    const Result<std::unique_ptr<Engine>> engine = open_store(session, Missing::refuse, std::move(open));
-    return engine ? reap(session, *options, **engine) : failed(engine.error());
+    const Result<std::unique_ptr<Target>> target = open_target(session, Missing::refuse, std::move(open));
+    return target ? reap(session, *options, **target) : failed(target.error());
   });
 }
 

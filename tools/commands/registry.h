@@ -1,4 +1,4 @@
-// tools/commands/registry.h: all commands of the program, one file each, in the order of --help.
+// tools/commands/registry.h: all commands of the program, in the order of --help.
 //
 // A new command: its file here, a line in both lists below, a case in tests/tools/cli_test.cpp.
 #pragma once
@@ -14,6 +14,12 @@ void declare_import(Arguments& root, const Session& session);
 void declare_work(Arguments& root, const Session& session);
 void declare_serve(Arguments& root, const Session& session);
 void declare_password(Arguments& root, const Session& session);
+void declare_claim(Arguments& root, const Session& session);
+void declare_complete(Arguments& root, const Session& session);
+void declare_fail(Arguments& root, const Session& session);
+void declare_release(Arguments& root, const Session& session);
+void declare_extend(Arguments& root, const Session& session);
+void declare_pop(Arguments& root, const Session& session);
 void declare_order(Arguments& root, const Session& session);
 void declare_list(Arguments& root, const Session& session);
 void declare_why(Arguments& root, const Session& session);
@@ -21,6 +27,8 @@ void declare_cancel(Arguments& root, const Session& session);
 void declare_reschedule(Arguments& root, const Session& session);
 void declare_retry(Arguments& root, const Session& session);
 void declare_stats(Arguments& root, const Session& session);
+void declare_watch(Arguments& root, const Session& session);
+void declare_ping(Arguments& root, const Session& session);
 void declare_queue(Arguments& root, const Session& session);
 void declare_purge(Arguments& root, const Session& session);
 void declare_reap(Arguments& root, const Session& session);
@@ -31,9 +39,11 @@ void declare_restore(Arguments& root, const Session& session);
 using DeclareCommand = void (*)(Arguments& root, const Session& session);
 
 inline constexpr DeclareCommand all_commands[] = {
-    declare_schedule, declare_import, declare_work,   declare_serve,      declare_password, declare_order,
-    declare_list,     declare_why,    declare_cancel, declare_reschedule, declare_retry,    declare_stats,
-    declare_queue,    declare_purge,  declare_reap,   declare_check,      declare_backup,   declare_restore,
+    declare_schedule, declare_import,  declare_work,    declare_serve,      declare_password, declare_claim,
+    declare_complete, declare_fail,    declare_release, declare_extend,     declare_pop,      declare_order,
+    declare_list,     declare_why,     declare_cancel,  declare_reschedule, declare_retry,    declare_stats,
+    declare_watch,    declare_ping,    declare_queue,   declare_purge,      declare_reap,     declare_check,
+    declare_backup,   declare_restore,
 };
 
 }  // namespace duelease::tools

@@ -20,9 +20,9 @@ void declare_reschedule(Arguments& root, const Session& session) {
   declare_order_name(command, options->name);
   command.due("--due", options->due, session.now, "when it falls due now").required();
   command.run([options, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) {
+    return with_target(session, Missing::refuse, [&](Target& target) {
       RescheduleRequest request{.queue = options->name.queue, .id = options->name.id, .due = *options->due};
-      return report(session, options->name, engine.reschedule(std::move(request)));
+      return report(session, options->name, target.reschedule(std::move(request)));
     });
   });
 }

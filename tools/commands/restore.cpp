@@ -15,6 +15,10 @@ struct RestoreOptions {
 };
 
 Exit restore_store(const Session& session, const RestoreOptions& options) {
+  if (session.server) {
+    complain("restore makes a store, and asks no server: leave out --server");
+    return Exit::usage;
+  }
   const Result<> done = restore(options.from, options.to, Token{options.tokens_above.value_or(0)});
   if (!done && done.error().code == Code::not_found) {
     complain("no backup at {}", printable(options.from));

@@ -20,9 +20,9 @@ void declare_retry(Arguments& root, const Session& session) {
   declare_order_name(command, options->name);
   command.due("--due", options->due, session.now, "when it falls due, now by default");
   command.run([options, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) {
+    return with_target(session, Missing::refuse, [&](Target& target) {
       RetryRequest request{.queue = options->name.queue, .id = options->name.id, .due = options->due};
-      return report(session, options->name, engine.retry(std::move(request)));
+      return report(session, options->name, target.retry(std::move(request)));
     });
   });
 }

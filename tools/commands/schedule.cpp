@@ -64,8 +64,8 @@ Exit schedule(const Session& session, const ScheduleOptions& options) {
     request.payload = read_payload(*options.payload_file);
     if (!request.payload) return Exit::bad_input;
   }
-  return with_store(session, Missing::create, [&](Engine& engine) {
-    return report(session, options.name, engine.schedule(std::move(request)));
+  return with_target(session, Missing::create, [&](Target& target) {
+    return report(session, options.name, target.schedule(std::move(request)));
   });
 }
 

@@ -1,7 +1,7 @@
 // duelease serve: the server.
 //
-// The first SIGTERM or SIGINT stops it well (see Server::stop); a second one ends it at once. Either way nothing that
-// was acknowledged is lost.
+// The first SIGTERM or SIGINT stops it well (see Server::stop); a second one ends it at once. Either way
+// nothing that was acknowledged is lost.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -76,6 +76,7 @@ Exit serve(const Session& session, ServeOptions& options) {
   signals.wait([&server] { (*server)->stop_now(); });
   notify_service_manager("STOPPING=1");
   (*server)->stop();
+  signals.finish();
   (*engine)->close();
   log->info("closed");
   return Exit::ok;

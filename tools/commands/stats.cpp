@@ -50,12 +50,12 @@ std::string stats_table(const std::vector<QueueStats>& entries) {
   return table.text();
 }
 
-Exit show_stats(const Session& session, const std::optional<std::string>& queue, Engine& engine) {
-  const Result<std::vector<std::string>> queues = chosen_queues(engine, queue);
+Exit show_stats(const Session& session, const std::optional<std::string>& queue, Target& target) {
+  const Result<std::vector<std::string>> queues = chosen_queues(target, queue);
   if (!queues) return failed(queues.error());
   std::vector<QueueStats> entries;
   for (const std::string& name : *queues) {
-    const Result<Stats> stats = engine.stats(name);
+    const Result<Stats> stats = target.stats(name);
     if (!stats) return failed(stats.error());
     entries.push_back({name, *stats});
   }
@@ -74,8 +74,8 @@ void declare_stats(Arguments& root, const Session& session) {
   Arguments command = root.command("stats", "Count orders by state (JSON: one line a queue)");
   command.text("queue,--queue", *queue, "QUEUE", "only this queue");
   command.run([queue, &session] {
-    return with_store(session, Missing::refuse,
-                      [&](Engine& engine) { return show_stats(session, *queue, engine); });
+    return with_target(session, Missing::refuse,
+                       [&](Target& target) { return show_stats(session, *queue, target); });
   });
 }
 

@@ -8,10 +8,10 @@
 namespace duelease::tools {
 namespace {
 
-Exit why(const Session& session, const OrderName& name, Engine& engine) {
-  const Result<std::string> reason = engine.why(name.queue, name.id);
+Exit why(const Session& session, const OrderName& name, Target& target) {
+  const Result<std::string> reason = target.why(name.queue, name.id);
   if (!reason) return failed(reason.error());
-  const Result<std::optional<Order>> order = engine.order(name.queue, name.id);
+  const Result<std::optional<Order>> order = target.order(name.queue, name.id);
   if (!order) return failed(order.error());
   if (session.json) {
     Json json;
@@ -33,7 +33,7 @@ void declare_why(Arguments& root, const Session& session) {
   Arguments command = root.command("why", "Say why an order is not being processed now");
   declare_order_name(command, *name);
   command.run([name, &session] {
-    return with_store(session, Missing::refuse, [&](Engine& engine) { return why(session, *name, engine); });
+    return with_target(session, Missing::refuse, [&](Target& target) { return why(session, *name, target); });
   });
 }
 

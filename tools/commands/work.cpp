@@ -17,6 +17,7 @@
 #include "../shell_command.h"
 #include "../text.h"
 #include "../time_text.h"
+#include "../worker_name.h"
 #include "duelease/worker.h"
 #include "registry.h"
 
@@ -45,24 +46,6 @@ sigset_t stop_signals() {
 }
 
 constexpr Duration grace_max = std::chrono::hours{1};  // Of Options::restart_grace.
-
-std::vector<std::string> split_queues(const std::string& text) {
-  std::vector<std::string> queues;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    queues.push_back(text.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return queues;
-}
-
-// Tells which host and which process of it holds a lease.
-std::string default_name() {
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return fmt::format("{}:{}", std::string_view(host).substr(0, 100), ::getpid());
-}
 
 // What the handlers of all threads share.
 class Commands {
@@ -192,9 +175,9 @@ void print_totals(const Session& session, const WorkerTotals& totals) {
 }
 
 // What would else look like a worker that hangs, or that had nothing to do.
-void tell_of_queues(const Engine& engine, const std::vector<std::string>& queues, bool drain) {
+void tell_of_queues(Target& target, const std::vector<std::string>& queues, bool drain) {
   for (const std::string& queue : queues) {
-    const Result<QueueSettings> settings = engine.queue_settings(queue);
+    const Result<QueueSettings> settings = target.queue_settings(queue);
     if (!settings && settings.error().code == Code::not_found) {
       complain("there is no queue {} yet{}", printable(queue), drain ? "" : ": waiting for its first order");
     } else if (settings && settings->paused) {
@@ -204,9 +187,9 @@ void tell_of_queues(const Engine& engine, const std::vector<std::string>& queues
 }
 
 // Why a drained queue can still have orders in PROCESSING: ours have all been reported by then.
-void tell_of_leases(const Engine& engine, const std::vector<std::string>& queues) {
+void tell_of_leases(Target& target, const std::vector<std::string>& queues) {
   for (const std::string& queue : queues) {
-    const Result<Stats> stats = engine.stats(queue);
+    const Result<Stats> stats = target.stats(queue);
     if (!stats || stats->leases == 0) continue;
     complain("queue {}: {} under lease elsewhere", printable(queue), counted(stats->leases, "order"));
   }
@@ -221,27 +204,28 @@ Exit work(const Session& session, const WorkOptions& options) {
   Options open = one_shot_options(session);
   open.timer = true;
   if (options.grace) open.restart_grace = *options.grace;
-  const Result<std::unique_ptr<Engine>> engine = open_store(session, Missing::refuse, std::move(open));
-  if (!engine) return failed(engine.error());
+  const Result<std::unique_ptr<Target>> target = open_target(session, Missing::refuse, std::move(open));
+  if (!target) return failed(target.error());
 
   const std::vector<std::string> queues = split_queues(options.queues);
-  tell_of_queues(**engine, queues, options.drain);
+  tell_of_queues(**target, queues, options.drain);
   WorkerOptions worker_options;
   worker_options.queues = queues;
-  worker_options.name = options.name.value_or(default_name());
+  worker_options.name = options.name.value_or(default_worker_name());
   worker_options.concurrency = static_cast<std::uint32_t>(options.concurrency.value_or(1));
   worker_options.lease = options.lease;
   worker_options.drain = options.drain;
   Commands commands(options, session.json);
-  Worker worker(**engine, std::move(worker_options),
-                [&](const Claimed& order, const LeaseWatch& lease) { return commands.handle(order, lease); });
-  const Result<> started = worker.start();
+  const std::unique_ptr<Worker> worker = (*target)->make_worker(
+      std::move(worker_options),
+      [&](const Claimed& order, const LeaseWatch& lease) { return commands.handle(order, lease); });
+  const Result<> started = worker->start();
   if (!started) return failed(started.error());
-  signals.listen(worker, commands, options.stop_after);
-  const Result<> ended = worker.wait();
+  signals.listen(*worker, commands, options.stop_after);
+  const Result<> ended = worker->wait();
   signals.finish();
-  if (options.drain) tell_of_leases(**engine, queues);
-  print_totals(session, worker.totals());
+  if (options.drain) tell_of_leases(**target, queues);
+  print_totals(session, worker->totals());
   return ended ? Exit::ok : failed(ended.error());
 }
 
@@ -261,7 +245,8 @@ void declare_work(Arguments& root, const Session& session) {
                    "from SIGTERM to SIGKILL for a command that must end, 5s by default");
   command.duration("--stop-after", options->stop_after,
                    "how long commands may go on when we are to stop; without a limit by default");
-  command.duration("--grace", options->grace, "how long leases last at least from the start, 5s by default");
+  command.duration("--grace", options->grace,
+                   "of a store: how long leases last at least from the start, 5s by default");
   command.flag("--verbose", options->verbose, "also tell of orders that were done");
   command.footer(
       "\nThe command finds DUELEASE_QUEUE, DUELEASE_ID, DUELEASE_TOKEN and DUELEASE_ATTEMPT in its "

@@ -1,0 +1,159 @@
+// Claims that wait, cancelled ones, and how long a lease lasts on the client's clock.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/served.h"
+#include "support/manual_clock.h"
+
+using namespace duelease;
+using namespace duelease::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Until so many claims have a connection of their own.
+void await_connections(Served& served, std::uint64_t count) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (served.proxy().connections() < count) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("no connection came");
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("claims that wait hold up nothing", "[client]") {
+  Served served;
+  const auto client = served.client();
+  std::vector<Reply<std::vector<Claimed>>> waiting(5);
+  for (Reply<std::vector<Claimed>>& reply : waiting) {
+    client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+  }
+  well(client->ping());
+  CHECK(well(client->check()).violations() == 0);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(well(client->schedule(order_of("q", std::to_string(i)))).outcome == Outcome::scheduled);
+  }
+  for (Reply<std::vector<Claimed>>& reply : waiting) CHECK(well(reply.get()).size() == 1);
+}
+
+TEST_CASE("the connection of a claim that waited serves the next one", "[client]") {
+  Served served;
+  const auto client = served.client();
+  for (int i = 0; i < 3; ++i) {
+    Reply<std::vector<Claimed>> reply;
+    client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+    well(client->schedule(order_of("q", std::to_string(i))));
+    CHECK(well(reply.get()).size() == 1);
+  }
+  CHECK(served.proxy().connections() == 2);
+}
+
+TEST_CASE("a wait comes to an end", "[client]") {
+  Served served;
+  const auto client = served.client();
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(well(client->claim(claim_of("q", "w", 1, 50ms))).empty());
+  CHECK(std::chrono::steady_clock::now() - start >= 50ms);
+}
+
+TEST_CASE("a cancelled claim is answered empty, and takes nothing later", "[client]") {
+  Served served;
+  const auto client = served.client();
+  Reply<std::vector<Claimed>> cancelled;
+  const ClaimTicket ticket = client->claim(claim_of("q", "w1", 1, 1h), cancelled.callback());
+  await_connections(served, 2);
+  client->cancel_claim(ticket);
+  CHECK(well(cancelled.get()).empty());
+  client->cancel_claim(ticket);  // Does no harm.
+  Reply<std::vector<Claimed>> other;
+  client->claim(claim_of("q", "w2", 1, 1h), other.callback());
+  well(client->schedule(order_of("q", "a")));
+  CHECK(well(other.get()).size() == 1);
+}
+
+TEST_CASE("a claim that is cancelled while its orders are on their way answers with them", "[client]") {
+  Served served;
+  const auto client = served.client();
+  well(served.engine().schedule(order_of("q", "first")));
+  CHECK(well(client->claim(claim_of("q", "w", 1, 1h))).size() == 1);  // Now there is a connection to wait on.
+  served.proxy().hold_replies();
+  Reply<std::vector<Claimed>> reply;
+  const ClaimTicket ticket = client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+  well(served.engine().schedule(order_of("q", "second")));
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (well(served.engine().stats("q")).counts.processing < 2) {
+    REQUIRE(std::chrono::steady_clock::now() < end);
+    std::this_thread::yield();
+  }
+  client->cancel_claim(ticket);
+  std::this_thread::sleep_for(20ms);
+  served.proxy().cut();  // What was kept back is lost.
+  const std::vector<Claimed> orders = well(reply.get());
+  if (orders.empty()) return;  // The cut came before the second request: the lease will run out.
+  CHECK(orders[0].attempt == 1);
+}
+
+TEST_CASE("a claim is cancelled at once when there is no connection", "[client]") {
+  Served served;
+  const auto client = served.client();
+  Reply<std::vector<Claimed>> reply;
+  const ClaimTicket ticket = client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+  await_connections(served, 2);
+  served.proxy().close();
+  client->cancel_claim(ticket);
+  CHECK(well(reply.get()).empty());
+}
+
+TEST_CASE("a waiting claim goes on after its connection was cut", "[client]") {
+  Served served;
+  const auto client = served.client();
+  Reply<std::vector<Claimed>> reply;
+  client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+  for (std::uint64_t cuts = 0; cuts < 5; ++cuts) {
+    await_connections(served, 2 + cuts);
+    served.proxy().cut();
+  }
+  well(client->schedule(order_of("q", "a")));
+  CHECK(well(reply.get()).size() == 1);
+}
+
+TEST_CASE("a lease lasts on the client's clock, however wrong the server's is", "[client]") {
+  const auto clock = std::make_shared<ManualClock>();  // Long ago, and it stands still.
+  ServerOptions server_options = at_any_port();
+  server_options.clock = clock;
+  Options engine_options = quick_options();
+  engine_options.clock = clock;
+  Served served(server_options, engine_options);
+  const auto client = served.client();
+  const Duration wait = GENERATE(Duration{0}, Duration{3'600'000});
+  schedule_many(served.engine(), "q", 1);
+  ClaimRequest ask = claim_of("q", "w", 1, wait);
+  ask.lease = Duration{600'000};
+  const Claimed order = well(client->claim(ask)).at(0);
+  CHECK(order.lease < Duration{600'000});
+  CHECK(order.lease > Duration{600'000} - std::chrono::duration_cast<Duration>(patience));
+}
+
+TEST_CASE("a lease that was handed out earlier is not whole any more", "[client]") {
+  const auto clock = std::make_shared<ManualClock>();
+  ServerOptions server_options = at_any_port();
+  server_options.clock = clock;
+  Options engine_options = quick_options();
+  engine_options.clock = clock;
+  Served served(server_options, engine_options);
+  const auto client = served.client();
+  schedule_many(served.engine(), "q", 1);
+  ClaimRequest ask = claim_of("q", "w", 1);
+  ask.lease = Duration{600'000};
+  ask.request = "the same";
+  CHECK(well(client->claim(ask)).size() == 1);
+  clock->pass(Duration{590'000});
+  CHECK(well(client->claim(ask)).at(0).lease < Duration{10'000});
+  clock->pass(Duration{20'000});
+  const std::vector<Claimed> late = well(client->claim(ask));  // Unless it was reaped this moment.
+  if (!late.empty() && late[0].attempt == 1) CHECK(late[0].lease == Duration{0});
+}
