@@ -181,9 +181,9 @@ constexpr Verb table[] = {
     verb<PopRequest>(),      verb<RetryRequest>(),     verb<ReapRequest>(),       verb<OrderRequest>(),
     verb<ListRequest>(),     verb<WhyRequest>(),       verb<QueuesRequest>(),     verb<StatsRequest>(),
     verb<QueueSetRequest>(), verb<QueueShowRequest>(), verb<PauseRequest>(),      verb<ResumeRequest>(),
-    verb<PurgeRequest>(),    verb<CheckRequest>(),     verb<PingRequest>(),       verb<AuthRequest>(),
-    verb<HelloRequest>(),    verb<InfoRequest>(),      verb<TimeRequest>(),       verb<CommandRequest>(),
-    verb<ClientRequest>(),   verb<SelectRequest>(),    verb<QuitRequest>(),
+    verb<PurgeRequest>(),    verb<CheckRequest>(),     verb<PingRequest>(),       verb<EchoRequest>(),
+    verb<AuthRequest>(),     verb<HelloRequest>(),     verb<InfoRequest>(),       verb<TimeRequest>(),
+    verb<CommandRequest>(),  verb<ClientRequest>(),    verb<SelectRequest>(),     verb<QuitRequest>(),
 };
 static_assert(std::size(table) == std::variant_size_v<Request>);
 

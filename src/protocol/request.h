@@ -44,6 +44,9 @@ struct CheckRequest {
 struct PingRequest {
   std::optional<std::string> message{};
 };
+struct EchoRequest {  // redis-cli --pipe ends with one.
+  std::string message{};
+};
 struct AuthRequest {
   std::string user{};  // Empty: the default user.
   std::string password{};
@@ -69,8 +72,8 @@ using Request = std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, Fai
                              ExtendRequest, RescheduleRequest, CancelRequest, PopRequest, RetryRequest,
                              ReapRequest, OrderRequest, ListRequest, WhyRequest, QueuesRequest, StatsRequest,
                              QueueSetRequest, QueueShowRequest, PauseRequest, ResumeRequest, PurgeRequest,
-                             CheckRequest, PingRequest, AuthRequest, HelloRequest, InfoRequest, TimeRequest,
-                             CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
+                             CheckRequest, PingRequest, EchoRequest, AuthRequest, HelloRequest, InfoRequest,
+                             TimeRequest, CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
 
 // The code words of the wire.
 enum class WireCode : std::uint8_t {

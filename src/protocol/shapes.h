@@ -233,6 +233,12 @@ inline constexpr auto shape<PingRequest> = Shape{
     options()};
 
 template <>
+inline constexpr auto shape<EchoRequest> = Shape{
+    "ECHO", {},
+    places(Place{"message", &EchoRequest::message}),
+    options()};
+
+template <>
 inline constexpr auto shape<SelectRequest> = Shape{
     "SELECT", {},
     places(Place{"database", &SelectRequest::database}),

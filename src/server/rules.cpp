@@ -93,6 +93,8 @@ constexpr Rule rule<p::QuitRequest>{"QUIT", Needs::nothing, Runs::here};
 template <>
 constexpr Rule rule<p::PingRequest>{"PING", Needs::login, Runs::here};
 template <>
+constexpr Rule rule<p::EchoRequest>{"ECHO", Needs::login, Runs::here};
+template <>
 constexpr Rule rule<p::TimeRequest>{"TIME", Needs::login, Runs::here};
 template <>
 constexpr Rule rule<p::CommandRequest>{"COMMAND", Needs::login, Runs::here};

@@ -87,6 +87,9 @@ class Session::Dispatch {
       p::print_simple(out, "PONG");
     });
   }
+  void operator()(const p::EchoRequest& r) {
+    s_.reply_now([&r](std::string& out) { p::print_bulk(out, r.message); });
+  }
   void operator()(const p::TimeRequest&) {
     const std::int64_t ms = s_.shared_.now().time_since_epoch().count();
     s_.reply_now([ms](std::string& out) {

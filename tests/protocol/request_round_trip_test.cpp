@@ -73,6 +73,7 @@ auto fields(PurgeRequest& r) {
 }
 auto fields(QueueSetRequest& r) {
   auto& [queue, create, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused] = r;
+  (void)create;  // Is not sent.
   return std::tie(queue, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused);
 }
 auto fields(AuthRequest& r) {

@@ -180,6 +180,7 @@ TEST_CASE("QUEUE SET takes the fields of the settings", "[request]") {
 TEST_CASE("what client libraries send", "[request]") {
   CHECK_FALSE(parse_as<PingRequest>("PING").message);
   CHECK(parse_as<PingRequest>("PING hello").message == "hello");
+  CHECK(parse_as<EchoRequest>("ECHO hello").message == "hello");
   CHECK(parse_as<AuthRequest>("AUTH pw").user == "");
   CHECK(parse_as<AuthRequest>("AUTH pw").password == "pw");
   CHECK(parse_as<AuthRequest>("AUTH u pw").user == "u");
