@@ -56,7 +56,9 @@ void World::run(std::uint64_t steps) {
   open();
   const std::uint64_t many = profile_.wide ? Profile::many : 0;
   if (profile_.wide && profile_.runs_percent > 0) {
-    apply(RunOpenRequest{.queue = profile_.queues.front(), .run = profile_.runs.front()});
+    for (const std::string& run : profile_.runs) {
+      apply(RunOpenRequest{.queue = profile_.queues.front(), .run = run});
+    }
   }
   for (std::uint64_t i = 0; i < many; ++i) apply(commands_.draw_one_of_many(i, now_));
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
@@ -419,7 +421,7 @@ void World::open() {
     const bool has_run_out = oracle_.leases().begin()->first.first <= now_.monotonic;
     if (has_run_out) seen_.note("an open found leases that had run out");
   }
-  if (oracle_.is_sweeping_runs()) seen_.note("an open found a run that was being swept");
+  if (!oracle_.run_sweeps().empty()) seen_.note("an open found a run that was being swept");
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;
 }
