@@ -179,7 +179,11 @@ ScheduleRequest CommandSource::draw_one_of_many(std::uint64_t number, Now now) {
   out.due = now.wall - Duration{random_.between(-1000, 10'000)};
   out.payload = draw_payload();
   if (random_.one_in(4)) out.priority = 127;
-  if (random_.percent(profile_.runs_percent)) out.run = random_.pick(profile_.runs);
+  if (random_.percent(profile_.runs_percent)) {
+    const bool is_first = !random_.one_in(3);
+    out.run = is_first ? profile_.runs.front() : random_.pick(profile_.runs);
+    if (is_first) out.priority = 126;  // Many of one run in a row.
+  }
   return out;
 }
 
@@ -328,7 +332,11 @@ engine::Body CommandSource::draw_at_orphan(const Oracle& oracle, Now now) {
     case 6: return RetryRequest{.queue = out.queue, .id = orphan_id};
     case 7: return engine::PurgeBatch{out.queue, State::aborted, Duration{0}, {orphan_id, id()}};
     case 8: return PopRequest{.queue = out.queue, .count = 1};
-    default: return draw_claim();
+    default: {
+      ClaimRequest claim = draw_claim();
+      claim.queues.front() = out.queue;
+      return claim;
+    }
   }
 }
 

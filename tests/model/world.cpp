@@ -54,17 +54,22 @@ World::World(std::uint64_t seed, Mode mode)
 
 void World::run(std::uint64_t steps) {
   open();
-  const std::uint64_t many = profile_.wide ? Profile::many : 0;
-  if (profile_.wide && profile_.runs_percent > 0) {
-    for (const std::string& run : profile_.runs) {
-      apply(RunOpenRequest{.queue = profile_.queues.front(), .run = run});
-    }
-  }
-  for (std::uint64_t i = 0; i < many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (profile_.wide) begin_wide();
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
   drain();
+}
+
+void World::begin_wide() {
+  const std::string& queue = profile_.queues.front();
+  const std::vector<std::string> runs =
+      profile_.runs_percent > 0 ? profile_.runs : std::vector<std::string>{};
+  for (const std::string& run : runs) apply(RunOpenRequest{.queue = queue, .run = run});
+  for (std::uint64_t i = 0; i < Profile::many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (runs.empty() || random_.one_in(2)) return;
+  apply(RunErrorRequest{.queue = queue, .run = runs.front()});
+  apply(PopRequest{.queue = queue, .count = 1});
 }
 
 void World::step() {
