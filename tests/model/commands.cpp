@@ -179,7 +179,11 @@ ScheduleRequest CommandSource::draw_one_of_many(std::uint64_t number, Now now) {
   out.due = now.wall - Duration{random_.between(-1000, 10'000)};
   out.payload = draw_payload();
   if (random_.one_in(4)) out.priority = 127;
-  if (random_.percent(profile_.runs_percent)) out.run = profile_.runs.front();
+  if (random_.percent(profile_.runs_percent)) {
+    const bool is_first = !random_.one_in(3);
+    out.run = is_first ? profile_.runs.front() : random_.pick(profile_.runs);
+    if (is_first) out.priority = 126;  // Many of one run in a row.
+  }
   return out;
 }
 
@@ -301,7 +305,43 @@ engine::Body CommandSource::draw_of_run(const Oracle& oracle) {
   return out;
 }
 
+// Whoever comes between the end of a run and its sweep.
+engine::Body CommandSource::draw_at_orphan(const Oracle& oracle, Now now) {
+  const auto& [run, sweep] = *oracle.run_sweeps().begin();
+  const OracleQueue& in = oracle.queues().at(run.first);
+  const auto is_orphan = [&](const auto& order) { return in.is_orphan(order.second.record); };
+  const auto first = in.orders.lower_bound(sweep.from);
+  const auto orphan = std::find_if(first, in.orders.end(), is_orphan);
+  const std::string& orphan_id = orphan->first;
+  ScheduleRequest out = draw_schedule(oracle, now);
+  out.queue = run.first;
+  if (out.run) out.run = draw_run(oracle, out.queue);
+  switch (random_.below(10)) {
+    case 0:
+    case 1: out.id = orphan_id; return out;
+    case 2:
+    case 3: {
+      const auto has_key = [&](const auto& order) { return is_orphan(order) && order.second.record.key; };
+      const auto owner = std::find_if(first, in.orders.end(), has_key);
+      if (owner != in.orders.end()) out.key = owner->second.record.key;
+      out.id = "heir " + std::to_string(random_.below(20));
+      return out;
+    }
+    case 4: return CancelRequest{.queue = out.queue, .id = orphan_id, .force = random_.one_in(2)};
+    case 5: return RescheduleRequest{.queue = out.queue, .id = orphan_id, .due = out.due};
+    case 6: return RetryRequest{.queue = out.queue, .id = orphan_id};
+    case 7: return engine::PurgeBatch{out.queue, State::aborted, Duration{0}, {orphan_id, id()}};
+    case 8: return PopRequest{.queue = out.queue, .count = 1};
+    default: {
+      ClaimRequest claim = draw_claim();
+      claim.queues.front() = out.queue;
+      return claim;
+    }
+  }
+}
+
 engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
+  if (!oracle.run_sweeps().empty() && random_.one_in(3)) return draw_at_orphan(oracle, now);
   if (profile_.runs_percent > 0 && random_.one_in(15)) return draw_of_run(oracle);
   const std::uint64_t roll = random_.below(100);
   // Who has nothing in hand asks for something, mostly.

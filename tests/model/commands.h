@@ -57,6 +57,7 @@ class CommandSource {
   engine::Body draw_command(const Oracle& oracle, Now now);
   ScheduleRequest draw_schedule(const Oracle& oracle, Now now);
   engine::Body draw_of_run(const Oracle& oracle);
+  engine::Body draw_at_orphan(const Oracle& oracle, Now now);
   std::string draw_run(const Oracle& oracle, const std::string& queue);
   ClaimRequest draw_claim();
   FailRequest draw_fail(const Oracle& oracle, Now now);

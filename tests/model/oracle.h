@@ -53,6 +53,12 @@ struct OracleQueue {
   bool is_orphan(const model::Record& record) const;
 };
 
+// A run that has ended, and whose waiting orders are being aborted, a bounded part a tick.
+struct RunSweep {
+  std::string from;        // The id where it goes on.
+  std::uint64_t left = 0;  // How many still wait. They are at `from` or behind it.
+};
+
 class Oracle {
  public:
   using Name = std::pair<std::string, std::string>;  // Queue and id.
@@ -91,7 +97,7 @@ class Oracle {
   const std::map<std::string, OracleQueue>& queues() const { return queues_; }
   const std::map<std::string, std::string>& app() const { return app_; }
   const std::map<std::pair<Monotonic, Token>, Name>& leases() const { return leases_; }
-  bool is_sweeping_runs() const { return !run_sweeps_.empty(); }
+  const std::map<Name, RunSweep>& run_sweeps() const { return run_sweeps_; }
   bool has_orphans() const;
   // What was met since the last time, for Seen.
   std::vector<std::string_view> take_marks() { return std::exchange(marks_, {}); }
@@ -181,12 +187,7 @@ class Oracle {
   std::map<std::pair<Monotonic, Token>, Name> leases_;  // Says nothing that the orders do not.
   std::uint64_t sequence_ = 0;
   std::map<Name, Monotonic> run_ends_;  // Of those that are alive: when, without a heartbeat.
-  // Runs that have ended and whose waiting orders are being aborted, a bounded part a tick: where to go on.
-  struct Sweep {
-    std::string from;
-    std::uint64_t left = 0;  // How many still wait.
-  };
-  std::map<Name, Sweep> run_sweeps_;
+  std::map<Name, RunSweep> run_sweeps_;
   std::vector<std::string_view> marks_;
 
   std::uint64_t last_waiter_ = 0;

@@ -54,15 +54,22 @@ World::World(std::uint64_t seed, Mode mode)
 
 void World::run(std::uint64_t steps) {
   open();
-  const std::uint64_t many = profile_.wide ? Profile::many : 0;
-  if (profile_.wide && profile_.runs_percent > 0) {
-    apply(RunOpenRequest{.queue = profile_.queues.front(), .run = profile_.runs.front()});
-  }
-  for (std::uint64_t i = 0; i < many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (profile_.wide) begin_wide();
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
   drain();
+}
+
+void World::begin_wide() {
+  const std::string& queue = profile_.queues.front();
+  const std::vector<std::string> runs =
+      profile_.runs_percent > 0 ? profile_.runs : std::vector<std::string>{};
+  for (const std::string& run : runs) apply(RunOpenRequest{.queue = queue, .run = run});
+  for (std::uint64_t i = 0; i < Profile::many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (runs.empty() || random_.one_in(2)) return;
+  apply(RunErrorRequest{.queue = queue, .run = runs.front()});
+  apply(PopRequest{.queue = queue, .count = 1});
 }
 
 void World::step() {
@@ -419,7 +426,7 @@ void World::open() {
     const bool has_run_out = oracle_.leases().begin()->first.first <= now_.monotonic;
     if (has_run_out) seen_.note("an open found leases that had run out");
   }
-  if (oracle_.is_sweeping_runs()) seen_.note("an open found a run that was being swept");
+  if (!oracle_.run_sweeps().empty()) seen_.note("an open found a run that was being swept");
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;
 }

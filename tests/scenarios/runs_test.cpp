@@ -184,6 +184,42 @@ TEST_CASE("from its end on no order of a run is handed out, before the sweep and
   world.check_sound();
 }
 
+// Else the same commands would give other sequences when they share a commit group.
+TEST_CASE("what becomes of orphans does not hang on what the store held before the group", "[runs]") {
+  engine::CoreOptions options;
+  World world(Disk::memory, options);
+  world.check_always(false);
+  world.set_queue({.queue = the_queue, .keep_success = std::optional<Duration>(10s)});
+  world.schedule("z", world.now());
+  world.complete(world.claim_one("w"));
+  world.pass(1h);
+  world.open_group();
+  open_run(world, "r");
+  world.schedule(order_of("r", "a", world.now()));
+  world.schedule(order_of("r", "z", world.now()));  // The old one is kept no longer.
+  end_in_error(world, "r");
+  REQUIRE(world.close_group());
+  world.tick();
+  CHECK(world.state("z") == State::aborted);
+  CHECK(world.order("a").sequence < world.order("z").sequence);
+}
+
+TEST_CASE("a run whose orphans were all met is swept no more, and the next one is", "[runs]") {
+  World world(Disk::memory);
+  world.check_always(false);
+  for (const char* run : {"r", "s"}) {
+    open_run(world, run);
+    world.schedule(order_of(run, std::string("of ") + run, world.now()));
+  }
+  world.open_group();
+  for (const char* run : {"r", "s"}) end_in_error(world, run);
+  world.cancel("of r");
+  world.core().tick(world.clocks());  // One tick, in the same group.
+  CHECK(world.core().next_wake(world.clocks()) == std::nullopt);
+  REQUIRE(world.close_group());
+  CHECK(world.state("of s") == State::aborted);
+}
+
 TEST_CASE("a claim that waits gets the live order behind a dead run's", "[runs]") {
   World world(Disk::memory);
   world.check_always(false);
