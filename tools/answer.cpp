@@ -72,7 +72,7 @@ void print_answer(const Session& session, const char* field, Json value, const s
   print_json(json);
 }
 
-Json order_json(const Session& session, const Order& order, bool with_payload) {
+Json order_json(const Order& order, bool with_payload) {
   Json json;
   json["queue"] = order.queue;
   json["id"] = json_bytes(order.id);
@@ -80,8 +80,8 @@ Json order_json(const Session& session, const Order& order, bool with_payload) {
   json["due"] = order.due.time_since_epoch().count();
   json["attempt"] = order.attempt;
   json["failures"] = order.failures;
-  json["tries"] = session.is_remote() ? Json() : Json(order.tries);
-  json["tries_used"] = session.is_remote() ? Json() : Json(order.tries_used);
+  json["tries"] = order.tries;
+  json["tries_used"] = order.tries_used;
   json["priority"] = order.priority;
   json["key"] = optional_bytes(order.key);
   json["run"] = optional_bytes(order.run);
@@ -91,7 +91,7 @@ Json order_json(const Session& session, const Order& order, bool with_payload) {
       order.lease_expires_at ? Json(order.lease_expires_at->time_since_epoch().count()) : Json();
   json["created_at"] = order.created_at.time_since_epoch().count();
   json["updated_at"] = order.updated_at.time_since_epoch().count();
-  json["sequence"] = session.is_remote() ? Json() : Json(order.sequence);
+  json["sequence"] = order.sequence;
   json["error"] = json_bytes(order.error);
   if (with_payload) {
     json["result"] = json_bytes(order.result);

@@ -20,9 +20,9 @@ Exit report(const Session& session, const OrderName& name, const Result<Answer>&
 // The answer of a command that has one thing to say: {"field": value} for a script, `line` for a person.
 void print_answer(const Session& session, const char* field, Json value, const std::string& line);
 
-// All fields of an order under their names on the wire, and `queue`, `tries`, `tries_used`, `sequence`.
-// `payload` and `result` only when asked for: they may be large. What a server does not tell is null.
-Json order_json(const Session& session, const Order& order, bool with_payload);
+// All fields of an order under their names on the wire, and `queue`. `payload` and `result` only when asked for:
+// they may be large.
+Json order_json(const Order& order, bool with_payload);
 
 // "2026-12-01T09:00:00Z (in 2 d 3 h)".
 std::string time_seen_from(Time time, Time now);

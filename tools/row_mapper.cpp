@@ -110,6 +110,7 @@ Result<ScheduleRequest> RowMapper::map(const CsvRow& row) const {
   request.due = *due;
   request.payload = payload(row);
   request.key = std::move(key);
+  request.run = plan_.run;
   request.priority = plan_.priority;
   request.tries = plan_.tries;
   request.upsert = plan_.upsert;

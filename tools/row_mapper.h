@@ -19,6 +19,7 @@ struct ImportPlan {
   std::string id_column;
   std::string due_column;
   std::vector<std::string> key_columns;  // As typed: each a column, or several with commas between.
+  std::optional<std::string> run;
   EpochUnit due_unit = EpochUnit::automatic;
   std::optional<std::uint8_t> priority;
   std::optional<std::uint32_t> tries;

@@ -21,7 +21,7 @@ struct Session {
   std::optional<std::string> password_file;  // Else the variable DUELEASE_PASSWORD, where it is set.
   bool tls = false;
   std::optional<std::string> tls_ca;
-  // An answer of a server has no due time in it, and an order neither tries nor sequence.
+  // An answer of a server has no due time in it.
   bool is_remote() const { return server.has_value(); }
   bool json = false;
   Durability durability = Durability::sync;

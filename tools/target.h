@@ -38,6 +38,12 @@ class Target {
   virtual Result<Answer> extend(ExtendRequest request) = 0;
   virtual std::unique_ptr<Worker> make_worker(WorkerOptions options, Worker::Handler handler) = 0;
 
+  virtual Result<RunState> run_open(RunOpenRequest request) = 0;
+  virtual Result<RunState> run_start(RunStartRequest request) = 0;
+  virtual Result<RunState> run_beat(RunBeatRequest request) = 0;
+  virtual Result<RunState> run_done(RunDoneRequest request) = 0;
+  virtual Result<RunState> run_error(RunErrorRequest request) = 0;
+
   virtual Result<std::uint64_t> reap(ReapRequest request) = 0;
   virtual Result<std::uint64_t> purge(PurgeRequest request) = 0;
   virtual Result<QueueSettings> set_queue(QueueSetRequest request) = 0;
@@ -50,6 +56,8 @@ class Target {
   virtual Result<std::vector<std::string>> queues() = 0;
   virtual Result<Stats> stats(std::string_view queue) = 0;
   virtual Result<QueueSettings> queue_settings(std::string_view queue) = 0;
+  virtual Result<Run> run(std::string_view queue, std::string_view run) = 0;
+  virtual Result<std::vector<std::string>> runs(std::string_view queue) = 0;
   virtual Result<CheckReport> check(std::string_view queue) = 0;
   virtual std::vector<Violation> mended() = 0;  // Of a store that was opened just now.
 };
@@ -80,6 +88,12 @@ class TargetOn final : public Target {
     return std::make_unique<Worker>(*service_, std::move(options), std::move(handler));
   }
 
+  Result<RunState> run_open(RunOpenRequest r) override { return service_->run_open(std::move(r)); }
+  Result<RunState> run_start(RunStartRequest r) override { return service_->run_start(std::move(r)); }
+  Result<RunState> run_beat(RunBeatRequest r) override { return service_->run_beat(std::move(r)); }
+  Result<RunState> run_done(RunDoneRequest r) override { return service_->run_done(std::move(r)); }
+  Result<RunState> run_error(RunErrorRequest r) override { return service_->run_error(std::move(r)); }
+
   Result<std::uint64_t> reap(ReapRequest r) override { return service_->reap(std::move(r)); }
   Result<std::uint64_t> purge(PurgeRequest r) override { return service_->purge(std::move(r)); }
   Result<QueueSettings> set_queue(QueueSetRequest r) override { return service_->set_queue(std::move(r)); }
@@ -98,6 +112,8 @@ class TargetOn final : public Target {
   Result<QueueSettings> queue_settings(std::string_view queue) override {
     return service_->queue_settings(queue);
   }
+  Result<Run> run(std::string_view queue, std::string_view run) override { return service_->run(queue, run); }
+  Result<std::vector<std::string>> runs(std::string_view queue) override { return service_->runs(queue); }
   Result<CheckReport> check(std::string_view queue) override { return service_->check(queue); }
   std::vector<Violation> mended() override {
     if constexpr (remote) {

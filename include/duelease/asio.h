@@ -208,6 +208,38 @@ auto async_extend(Service& service, ExtendRequest request, Token&& token) {
   return asio_detail::call<Answer>(service, &Service::extend, std::move(request), std::forward<Token>(token));
 }
 
+// ---- Runs ---------------------------------------------------------------------------------------
+
+template <class Service, class Token>
+auto async_run_open(Service& service, RunOpenRequest request, Token&& token) {
+  return asio_detail::call<RunState>(service, &Service::run_open, std::move(request),
+                                     std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_run_start(Service& service, RunStartRequest request, Token&& token) {
+  return asio_detail::call<RunState>(service, &Service::run_start, std::move(request),
+                                     std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_run_beat(Service& service, RunBeatRequest request, Token&& token) {
+  return asio_detail::call<RunState>(service, &Service::run_beat, std::move(request),
+                                     std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_run_done(Service& service, RunDoneRequest request, Token&& token) {
+  return asio_detail::call<RunState>(service, &Service::run_done, std::move(request),
+                                     std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_run_error(Service& service, RunErrorRequest request, Token&& token) {
+  return asio_detail::call<RunState>(service, &Service::run_error, std::move(request),
+                                     std::forward<Token>(token));
+}
+
 // ---- Upkeep -------------------------------------------------------------------------------------
 
 template <class Service, class Token>

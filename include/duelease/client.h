@@ -11,8 +11,7 @@
 //     duelease::Worker worker(**client, {.queues = {"unpaid"}, .name = "w1"}, cancel_in_shop);
 //
 // Answers are those of Engine's methods of the same name. Not on the wire, and so left as a new value has them:
-// of an Answer `at`, but for `extended`; of an Order `tries`, `tries_used` and `sequence`; of a CheckReport
-// `orders` and the examples. Application writes have no place on the wire: a request with some is refused as
+// of an Answer `at`, but for `extended`; of a CheckReport `orders` and the examples. Application writes have no place on the wire: a request with some is refused as
 // invalid, as is a queue name with a comma in a claim. What the server refuses, it says in its own words.
 //
 // Threads. Every method is safe from any thread. A call without a callback blocks its thread until the answer
@@ -45,9 +44,12 @@
 //   fail, release         are made again by itself. The token sees to it that only one takes effect. If the
 //                         first one did, the answer is `stale`, though the report counted: a caller that must
 //                         know asks order().
+//   run_open, run_start,  are made again by themselves; twice is as good as once. (A heartbeat counts from the
+//   run_beat, run_done,   last time that it came. A run that ended in between answers not_alive.)
+//   run_error
 //   order, list, why,     are made again by themselves.
-//   queues, stats,
-//   queue_settings,
+//   queues, stats, run,
+//   runs, queue_settings,
 //   check, ping
 //   schedule              answers unreachable. Safe to call again while nobody else uses that id: `duplicate`
 //                         that names the id itself as the blocker says that the first one took effect.
@@ -175,6 +177,19 @@ class Client final : public WorkSource {
   Result<Answer> extend(ExtendRequest request);
   void extend(ExtendRequest request, Callback<Answer> done) override;
 
+  // ---- Runs ----
+
+  Result<RunState> run_open(RunOpenRequest request);
+  void run_open(RunOpenRequest request, Callback<RunState> done);
+  Result<RunState> run_start(RunStartRequest request);
+  void run_start(RunStartRequest request, Callback<RunState> done);
+  Result<RunState> run_beat(RunBeatRequest request);
+  void run_beat(RunBeatRequest request, Callback<RunState> done);
+  Result<RunState> run_done(RunDoneRequest request);
+  void run_done(RunDoneRequest request, Callback<RunState> done);
+  Result<RunState> run_error(RunErrorRequest request);
+  void run_error(RunErrorRequest request, Callback<RunState> done);
+
   // ---- Upkeep ----
 
   Result<std::uint64_t> reap(ReapRequest request);
@@ -205,6 +220,10 @@ class Client final : public WorkSource {
   void stats(std::string_view queue, Callback<Stats> done);
   Result<QueueSettings> queue_settings(std::string_view queue);
   void queue_settings(std::string_view queue, Callback<QueueSettings> done);
+  Result<Run> run(std::string_view queue, std::string_view run);
+  void run(std::string_view queue, std::string_view run, Callback<Run> done);
+  Result<std::vector<std::string>> runs(std::string_view queue);
+  void runs(std::string_view queue, Callback<std::vector<std::string>> done);
   Result<CheckReport> check(std::string_view queue = {});
   void check(std::string_view queue, Callback<CheckReport> done);
 

@@ -134,6 +134,21 @@ class Engine {
   Result<Answer> extend(ExtendRequest request);
   void extend(ExtendRequest request, Callback<Answer> done);
 
+  // ---- Runs ----
+  // Each answers the state of the run as it is now. Errors: also not_found (no such run), not_alive (it has
+  // ended), busy (RunDoneRequest without force). Repeating any of them is safe.
+
+  Result<RunState> run_open(RunOpenRequest request);
+  void run_open(RunOpenRequest request, Callback<RunState> done);
+  Result<RunState> run_start(RunStartRequest request);
+  void run_start(RunStartRequest request, Callback<RunState> done);
+  Result<RunState> run_beat(RunBeatRequest request);
+  void run_beat(RunBeatRequest request, Callback<RunState> done);
+  Result<RunState> run_done(RunDoneRequest request);
+  void run_done(RunDoneRequest request, Callback<RunState> done);
+  Result<RunState> run_error(RunErrorRequest request);
+  void run_error(RunErrorRequest request, Callback<RunState> done);
+
   // ---- Upkeep ----
 
   // Puts orders whose lease has run out back into the queue; answers how many. With Options::timer
@@ -166,6 +181,8 @@ class Engine {
   Result<std::vector<std::string>> queues() const;
   Result<Stats> stats(std::string_view queue) const;
   Result<QueueSettings> queue_settings(std::string_view queue) const;
+  Result<Run> run(std::string_view queue, std::string_view run) const;  // not_found also for the run.
+  Result<std::vector<std::string>> runs(std::string_view queue) const;  // Names, sorted.
   // Counts violations of each invariant; of one queue, or of the whole store when empty. Reads all of it. What
   // cannot be read is a violation of "every_record_decodes", and no error.
   Result<CheckReport> check(std::string_view queue = {}) const;

@@ -70,7 +70,7 @@ struct ScheduleRequest {
   std::optional<std::string> payload{};  // At most QueueSettings::payload_bytes_max. Absent: empty, or for an
                                          // upsert: as it was.
   std::optional<std::string> key{};      // Dedup key, 1-255 bytes.
-  std::optional<std::string> run{};  // Parent run, 1-128 bytes. There are none yet: any answers not_found.
+  std::optional<std::string> run{};      // Parent run, 1-128 bytes; it must be alive.
   std::optional<std::uint8_t> priority{};  // 0 is the most urgent. Absent: 128, or for an upsert: as it was.
   std::optional<std::uint32_t> tries{};  // 1-1000000; 0: unlimited. Absent: the queue's, or for an upsert: as
                                          // it was.
@@ -150,6 +150,55 @@ struct ReapRequest {
   std::uint32_t limit = 1000;  // 1-10000.
 };
 
+// A run is the parent of orders: one execution of a batch or of a manual trigger.
+//
+//     open           start           done
+//      +--> CREATING -----> RUNNING ------> DONE        CREATING and RUNNING are alive: orders may join,
+//              |               |                        wait and be retried. DONE and ERROR have ended:
+//              +---------------+----------> ERROR       none of their orders waits any more.
+//                     error, or no heartbeat within its time to live
+//
+// DONE is refused (Code::busy) while orders of the run wait or are PROCESSING. ERROR aborts those that wait,
+// and so does a forced DONE: from its acknowledgement on none of them can be claimed and none blocks,
+// though it may take a while until all of them read ABORTED. Those that are PROCESSING keep their leases
+// and may still succeed; else they are ABORTED.
+//
+// The numbers are stored: never change one.
+enum class RunState : std::uint8_t { creating = 1, running = 2, done = 3, error = 4 };
+
+// "CREATING", "RUNNING", "DONE", "ERROR"; "UNKNOWN" for a state of a newer version.
+std::string_view run_state_name(RunState state);
+
+// A run that is there already is left as it is, but for its time to live where one is given.
+struct RunOpenRequest {
+  std::string queue{};
+  std::string run{};              // 1-128 bytes.
+  std::optional<Duration> ttl{};  // 1 ms - 30 days. Absent: it lives until it is ended.
+};
+
+struct RunStartRequest {
+  std::string queue{};
+  std::string run{};
+};
+
+// The heartbeat: the time to live begins again.
+struct RunBeatRequest {
+  std::string queue{};
+  std::string run{};
+};
+
+struct RunDoneRequest {
+  std::string queue{};
+  std::string run{};
+  bool force = false;  // Also while orders wait (they are ABORTED) or are PROCESSING.
+};
+
+struct RunErrorRequest {
+  std::string queue{};
+  std::string run{};
+  std::string reason{};  // Kept with the run; cut to 4096 bytes.
+};
+
 // Removes orders that ended at least `older` ago, so that their ids and keys can be used again.
 struct PurgeRequest {
   std::string queue{};
@@ -226,6 +275,31 @@ struct Order {
   std::string payload{};
 };
 
+struct Counts {
+  std::uint64_t wait = 0;
+  std::uint64_t processing = 0;
+  std::uint64_t success = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t aborted = 0;
+
+  bool operator==(const Counts&) const = default;
+};
+
+// One run as it stands.
+struct Run {
+  std::string queue{};
+  std::string run{};
+  RunState state = RunState::creating;
+  std::optional<Duration> ttl{};
+  std::optional<Time> expires_at{};  // While it is alive and has a time to live.
+  Time opened_at{};
+  std::optional<Time> started_at{};
+  std::optional<Time> ended_at{};
+  std::string reason{};  // Why it ended in ERROR.
+  Counts counts{};       // Of all orders that ever joined, by where they stand or how they ended.
+  Counts purged{};       // How many of those that ended are purged by now.
+};
+
 struct ListRequest {
   std::string queue{};
   std::optional<State> state{};
@@ -236,16 +310,6 @@ struct ListRequest {
 struct Page {
   std::vector<std::string> ids{};  // In claim order for WAIT, else by id.
   std::string next{};              // Cursor for the next page; empty: this was the last.
-};
-
-struct Counts {
-  std::uint64_t wait = 0;
-  std::uint64_t processing = 0;
-  std::uint64_t success = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t aborted = 0;
-
-  bool operator==(const Counts&) const = default;
 };
 
 struct Stats {

@@ -53,9 +53,13 @@ inline constexpr std::int64_t nap_ms_max = 1000;
 // Wall and monotonic clock drifting apart by this much between two looks is a step.
 inline constexpr std::int64_t clock_step_ms_min = 500;
 
+// Runs that are alive or still have live orders are kept in memory.
+inline constexpr std::size_t runs_active_max = 100'000;
+
 // What one pass of the engine's own upkeep may do before other commands get their turn.
 inline constexpr std::uint32_t reap_pass_max = 1000;
 inline constexpr std::uint32_t purge_pass_max = 1000;
+inline constexpr std::uint32_t orphan_pass_max = 200;  // Each costs four writes, and claims wait meanwhile.
 
 static_assert(result_bytes_max + id_bytes_max < payload_bytes_ceiling);
 static_assert(backoff_ms_max < time_ms_max && keep_ms_max < time_ms_max);

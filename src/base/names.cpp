@@ -46,6 +46,16 @@ std::optional<State> state_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view run_state_name(RunState state) {
+  switch (state) {
+    case RunState::creating: return "CREATING";
+    case RunState::running: return "RUNNING";
+    case RunState::done: return "DONE";
+    case RunState::error: return "ERROR";
+  }
+  return "UNKNOWN";
+}
+
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::scheduled: return "SCHEDULED";

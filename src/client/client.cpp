@@ -54,6 +54,7 @@ constexpr Kind<Answer> rescheduling{read_outcome<Asked::reschedule>};
 constexpr Kind<Answer> cancelling{read_outcome<Asked::cancel>};
 constexpr Kind<Answer> retrying{read_outcome<Asked::retry>};
 constexpr Kind<std::vector<Claimed>> popping{protocol::read_claimed};
+constexpr Kind<RunState> changing_run{protocol::read_run_state, repeatable};
 constexpr Kind<std::uint64_t> reaping{protocol::read_count};
 constexpr Kind<std::uint64_t> purging{protocol::read_count, !repeatable, Lane::side};
 constexpr Kind<void> setting{read_done};
@@ -63,6 +64,7 @@ constexpr Kind<std::string> reading_why{protocol::read_text, repeatable};
 constexpr Kind<std::vector<std::string>> reading_names{protocol::read_names, repeatable};
 constexpr Kind<Stats> reading_stats{protocol::read_stats, repeatable};
 constexpr Kind<QueueSettings> reading_settings{protocol::read_settings, repeatable};
+constexpr Kind<Run> reading_run{protocol::read_run, repeatable};
 constexpr Kind<CheckReport> checking{protocol::read_check, repeatable, Lane::side};
 constexpr Kind<void> pinging{read_done, repeatable};
 
@@ -301,6 +303,41 @@ void Client::extend(ExtendRequest request, Callback<Answer> done) {
   impl_->post(std::move(request), report, std::move(done));
 }
 
+Result<RunState> Client::run_open(RunOpenRequest request) {
+  return impl_->call(std::move(request), changing_run);
+}
+void Client::run_open(RunOpenRequest request, Callback<RunState> done) {
+  impl_->post(std::move(request), changing_run, std::move(done));
+}
+
+Result<RunState> Client::run_start(RunStartRequest request) {
+  return impl_->call(std::move(request), changing_run);
+}
+void Client::run_start(RunStartRequest request, Callback<RunState> done) {
+  impl_->post(std::move(request), changing_run, std::move(done));
+}
+
+Result<RunState> Client::run_beat(RunBeatRequest request) {
+  return impl_->call(std::move(request), changing_run);
+}
+void Client::run_beat(RunBeatRequest request, Callback<RunState> done) {
+  impl_->post(std::move(request), changing_run, std::move(done));
+}
+
+Result<RunState> Client::run_done(RunDoneRequest request) {
+  return impl_->call(std::move(request), changing_run);
+}
+void Client::run_done(RunDoneRequest request, Callback<RunState> done) {
+  impl_->post(std::move(request), changing_run, std::move(done));
+}
+
+Result<RunState> Client::run_error(RunErrorRequest request) {
+  return impl_->call(std::move(request), changing_run);
+}
+void Client::run_error(RunErrorRequest request, Callback<RunState> done) {
+  impl_->post(std::move(request), changing_run, std::move(done));
+}
+
 Result<std::uint64_t> Client::reap(ReapRequest request) { return impl_->call(std::move(request), reaping); }
 void Client::reap(ReapRequest request, Callback<std::uint64_t> done) {
   impl_->post(std::move(request), reaping, std::move(done));
@@ -386,6 +423,26 @@ Result<QueueSettings> Client::queue_settings(std::string_view queue) {
 }
 void Client::queue_settings(std::string_view queue, Callback<QueueSettings> done) {
   impl_->post(protocol::QueueShowRequest{std::string(queue)}, reading_settings, std::move(done));
+}
+
+Result<Run> Client::run(std::string_view queue, std::string_view run) {
+  return wait_for<Run>([&](Callback<Run> done) { this->run(queue, run, std::move(done)); });
+}
+// As with an order.
+void Client::run(std::string_view queue, std::string_view run, Callback<Run> done) {
+  protocol::RunShowRequest request{std::string(queue), std::string(run)};
+  impl_->post<Run>(std::move(request), reading_run,
+                   [queue = std::string(queue), done = std::move(done)](Result<Run> shown) {
+                     if (shown) shown->queue = queue;
+                     done(std::move(shown));
+                   });
+}
+
+Result<std::vector<std::string>> Client::runs(std::string_view queue) {
+  return impl_->call(protocol::RunListRequest{std::string(queue)}, reading_names);
+}
+void Client::runs(std::string_view queue, Callback<std::vector<std::string>> done) {
+  impl_->post(protocol::RunListRequest{std::string(queue)}, reading_names, std::move(done));
 }
 
 Result<CheckReport> Client::check(std::string_view queue) {

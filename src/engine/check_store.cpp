@@ -28,6 +28,8 @@ enum class Invariant : std::uint8_t {
   no_dead_run,
   key_owner_blocks,
   counts_match,
+  run_counts_match,
+  run_orders_listed,
   tokens_in_range,
   records_decode,
 };
@@ -40,6 +42,8 @@ constexpr std::array invariant_names = {
     "no_waiting_order_under_a_dead_run",
     "key_is_owned_by_one_blocking_order",
     "counts_equal_a_recount",
+    "run_counts_equal_a_recount",
+    "run_lists_its_live_orders",
     "tokens_not_above_last_sequence",
     "every_record_decodes",
 };
@@ -54,18 +58,18 @@ class Check {
     const Result<std::uint64_t> last = read_sequence(reader_);
     if (last) last_sequence_ = *last;
     if (!last) broken(Invariant::records_decode, "?", "(last sequence)", last.error().message);
+    read_runs();
     check_queue();
     check_leases();
     check_orders();
     check_keys();
     check_history();
-    if (only_.empty()) {  // These belong to no queue, and are only read.
-      for (const Family family : {Family::runs, Family::app}) {
-        walk(family, [](std::string_view, std::string_view) {});
-      }
+    if (only_.empty()) {  // They belong to no queue, and are only read.
+      walk(Family::app, [](std::string_view, std::string_view) {});
     }
     check_settings();
     check_counts();
+    check_runs();
     if (!only_.empty() && rows_ == 0 && report_.violations() == 0) return no_queue(only_);
     return std::move(report_);
   }
@@ -109,6 +113,7 @@ class Check {
            "a part of family " + name +
                " cannot be read, what stands behind it was not looked at: " + read.error().message);
     if (family == Family::leases || family == Family::orders) recounted_ = false;
+    all_read_ = false;
   }
 
   // The orders row of an order that has an entry or a lease; nothing when there is none, or it is broken
@@ -143,8 +148,7 @@ class Check {
         broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
         return;
       }
-      if (record->run)
-        broken(Invariant::no_dead_run, entry->queue, entry->id, "WAIT under run " + *record->run);
+      check_waiting_run(entry->queue, entry->id, *record);
       if (record->due != entry->place.due || record->priority != entry->place.priority) {
         broken(Invariant::entry_is_waiting, entry->queue, entry->id,
                "an entry at another place than its record");
@@ -178,7 +182,90 @@ class Check {
   // What holds of WAIT and PROCESSING alike.
   void check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
     check_numbers(queue, id, record);
+    recount_run(queue, id, record);
+    check_listed(queue, id, record);
     check_owns_key(queue, id, record);
+  }
+
+  void check_listed(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
+    const auto row = need(reader_.get(Family::runs, store::run_order_key(queue, *record.run, id)), queue, id);
+    if (row && !*row)
+      broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
+  }
+
+  struct RunRecount {
+    std::optional<model::RunRecord> record;  // Nothing: only orders that name it.
+    bool is_active = false;
+    Counts recount;
+    std::uint64_t listed = 0;
+  };
+
+  RunRecount& run_of(std::string_view queue, std::string_view run) {
+    return runs_[{std::string(queue), std::string(run)}];
+  }
+
+  void recount_run(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
+    RunRecount& run = run_of(queue, *record.run);
+    if (!run.record) {
+      broken(Invariant::run_counts_match, queue, id, "there is no run " + *record.run);
+    }
+    if (model::is_known(record.state)) ++model::count_of(run.recount, record.state);
+  }
+
+  // While its run is swept an order may still read WAIT: it is void all the same.
+  void check_waiting_run(std::string_view queue, std::string_view id, const model::Record& record) {
+    if (!record.run) return;
+    const RunRecount& run = run_of(queue, *record.run);
+    const bool alive = run.record && model::is_alive(run.record->state);
+    if (!alive && !(run.record && run.is_active)) {
+      broken(Invariant::no_dead_run, queue, id, "WAIT under run " + *record.run);
+    }
+  }
+
+  // Active rows sort before the runs, and these before their orders.
+  void read_runs() {
+    walk(Family::runs, [&](std::string_view key, std::string_view value) {
+      const std::optional<store::RunEntry> entry = store::parse_run_key(key);
+      if (!entry) {
+        broken(Invariant::records_decode, "?", "(run)", "run under a key that does not parse");
+        return;
+      }
+      RunRecount& run = run_of(entry->queue, entry->run);
+      switch (entry->kind) {
+        case store::RunEntry::Kind::active: run.is_active = true; return;
+        case store::RunEntry::Kind::order: ++run.listed; return;
+        case store::RunEntry::Kind::run: break;
+      }
+      Result<model::RunRecord> record = store::decode_run(value);
+      if (!record) {
+        broken(Invariant::records_decode, entry->queue, "(run " + entry->run + ")", record.error().message);
+      } else {
+        run.record = std::move(*record);
+      }
+    });
+  }
+
+  // An order that is listed and is not alive is counted by the difference.
+  void check_runs() {
+    if (!all_read_) return;
+    for (const auto& [name, run] : runs_) {
+      const auto& [queue, run_name] = name;
+      const std::string who = "(run " + run_name + ")";
+      if (run.listed != run.recount.wait + run.recount.processing) {
+        broken(Invariant::run_orders_listed, queue, who, "it lists orders that are not alive");
+      }
+      if (!run.record) continue;
+      Counts expected = run.recount;
+      Counts purged = run.record->purged;
+      for (const State state : all_states) {
+        model::count_of(expected, state) += model::count_of(purged, state);
+      }
+      if (run.record->counts != expected) {
+        broken(Invariant::run_counts_match, queue, who, "its counts differ from a recount");
+      }
+    }
   }
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
@@ -214,6 +301,7 @@ class Check {
       }
       const auto& record = std::get<model::Record>(*row);
       count_ended(name->queue, record.state);
+      recount_run(name->queue, name->id, record);
       check_numbers(name->queue, name->id, record);
       check_owns_key(name->queue, name->id, record);
     });
@@ -273,6 +361,7 @@ class Check {
         broken(Invariant::records_decode, queue, "(history)", record.error().message);
       } else {
         check_numbers(queue, "(history)", *record);
+        recount_run(queue, "(history)", *record);
       }
     });
   }
@@ -313,7 +402,9 @@ class Check {
   std::uint64_t last_sequence_ = limits::sequence_max;
   std::uint64_t rows_ = 0;  // Found: a queue without any does not exist.
   std::map<std::string, Counts> recount_;
-  bool recounted_ = true;  // All that is counted could be read.
+  bool recounted_ = true;  // All that is counted of a queue could be read.
+  bool all_read_ = true;
+  std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;
 };
 

@@ -27,7 +27,8 @@ struct PurgeBatch {
 
 using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest,
                           ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
-                          ReapRequest, QueueSetRequest, PurgeBatch>;
+                          ReapRequest, QueueSetRequest, PurgeBatch, RunOpenRequest, RunStartRequest,
+                          RunBeatRequest, RunDoneRequest, RunErrorRequest>;
 
 // The answer of all that is asked of a queue and needs one: a queue exists once an order was scheduled in it
 // or settings were set.
@@ -45,7 +46,7 @@ struct Command {
   Body body;
 };
 
-// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge.
-using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings>;
+// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge. RunState: of the runs.
+using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings, RunState>;
 
 }  // namespace duelease::engine

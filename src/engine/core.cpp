@@ -41,6 +41,7 @@ void Core::tick(Now now) {
     reap(leases_.expired(now.monotonic, limits::reap_pass_max), now);
     sweep_all(now);
   }
+  look_after_runs(now);
   for (auto queue = queues_.begin(); scrubs_ > 0 && queue != queues_.end(); ++queue) {
     if (queue->second.scrub_from) scrub(queue->second, now);
   }
@@ -57,7 +58,8 @@ std::optional<Monotonic> Core::next_wake(Now now) {
   if (options_.upkeep && leases_.first_deadline()) at(*leases_.first_deadline());
   if (!wait_ends_.empty()) at(wait_ends_.begin()->first);
   if (!awaited_.empty()) at(now.monotonic + (awaited_.begin()->first - now.wall));
-  if (scrubs_ > 0) at(now.monotonic);
+  if (scrubs_ > 0 || !runs_swept_.empty()) at(now.monotonic);
+  if (options_.upkeep && !run_ends_.empty()) at(run_ends_.begin()->first);
   if (options_.upkeep && !sweeps_.empty()) at(sweeps_.begin()->first);
   return wake;
 }
@@ -94,6 +96,7 @@ Result<> Core::commit() {
     queue->counts_changed = false;
   }
   counts_changed_.clear();
+  write_runs();
   sequence_changed_ = false;
   if (group_.empty()) return {};
   Result<> written = store_.write(group_.changes());
@@ -151,9 +154,14 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
     return fail(Code::corrupt,
                 "order " + std::string(id) + " of queue " + queue.name + ": " + record.error().message);
   }
-  out.where = Located::Where::waiting;
   out.record = std::move(*record);
   keep_above(out.record);
+  if (is_orphan(queue, out.record)) {
+    abort_orphan(queue, id, out.place, out.record, now);
+    out.where = Located::Where::ended;
+  } else {
+    out.where = Located::Where::waiting;
+  }
   return out;
 }
 
@@ -197,8 +205,9 @@ void Core::keep_above(const model::Record& record) {
 
 // One order more in `to`, one less in `from`.
 void Core::moved(QueueState& queue, std::optional<State> from, std::optional<State> to) {
-  if (from && queue.count(*from) > 0) --queue.count(*from);  // At 0 the store was damaged; check() tells.
-  if (to) ++queue.count(*to);
+  // At 0 the store was damaged; check() tells.
+  if (from && model::count_of(queue.counts, *from) > 0) --model::count_of(queue.counts, *from);
+  if (to) ++model::count_of(queue.counts, *to);
   touch(queue);
   if (queue.counts_changed) return;
   queue.counts_changed = true;
@@ -233,6 +242,7 @@ void Core::end(QueueState& queue, std::string_view id, const model::Record& reco
   if (record.key && !model::state_blocks(record.state)) {
     group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
   }
+  if (record.run) group_.erase(Family::runs, store::run_order_key(queue.name, *record.run, id));
 }
 
 void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record) {
@@ -243,6 +253,7 @@ void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record)
   leases_.remove(held);
   group_.erase(Family::leases, key);
   moved(queue, State::processing, record.state);
+  count_in_run(queue, record.run, State::processing, record.state);
   if (record.state == State::wait) {
     enqueue(queue, id, record, same_place);
   } else {

@@ -29,6 +29,7 @@
 #include "engine/command.h"
 #include "engine/lease_table.h"
 #include "engine/queue_state.h"
+#include "engine/run_state.h"
 #include "model/record.h"
 #include "store/group.h"
 #include "store/store.h"
@@ -70,7 +71,9 @@ class Core {
   std::optional<Monotonic> next_wake(Now now);
 
   // Whether commit() has nothing to write.
-  bool group_empty() const { return group_.empty() && counts_changed_.empty() && !sequence_changed_; }
+  bool group_empty() const {
+    return group_.empty() && counts_changed_.empty() && runs_changed_.empty() && !sequence_changed_;
+  }
   std::size_t group_bytes() const { return group_.bytes(); }
   Result<> commit();
 
@@ -156,6 +159,34 @@ class Core {
                                           Time now);
   Result<> purge_order(QueueState& queue, std::string_view id, const model::Record& record);
 
+  // core_runs.cpp
+  Answered on(RunOpenRequest request, const Command& command);
+  Answered on(RunStartRequest request, const Command& command);
+  Answered on(RunBeatRequest request, const Command& command);
+  Answered on(RunDoneRequest request, const Command& command);
+  Answered on(RunErrorRequest request, const Command& command);
+  Result<> load_runs(Now now);
+  void take_up_run(HeldRun& run, Now now);
+  Result<HeldRun*> find_run(std::string_view queue, std::string_view run);
+  Result<HeldRun*> live_run(std::string_view queue, std::string_view run);
+  void run_changed(HeldRun& run);
+  void write_runs();
+  void set_run_deadline(HeldRun& run, std::optional<Monotonic> deadline);
+  void beat(HeldRun& run, Now now);
+  void end_run(HeldRun& run, RunState state, std::string_view reason, Now now);
+  void count_in_run(const QueueState& queue, const std::optional<std::string>& run, std::optional<State> from,
+                    std::optional<State> to);
+  bool is_orphan(const QueueState& queue, const model::Record& record);
+  void abort_if_orphan(const QueueState& queue, model::Record& record, Time now);
+  void abort_waiting(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
+                     Time now);
+  void abort_orphan(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
+                    Time now);
+  void begin_sweep(HeldRun& run);
+  void end_sweep(HeldRun& run);
+  void look_after_runs(Now now);
+  void sweep_run(HeldRun& run, Now now);
+
   // core_claims.cpp
   std::optional<Answered> on(ClaimRequest request, const Command& command);
   Answered on(PopRequest request, const Command& command);
@@ -221,6 +252,13 @@ class Core {
   std::vector<QueueState*> touched_;  // Their times above may be out of date: see look_at_touched().
   std::uint64_t looks_ = 0;
   LeaseTable leases_;
+  // By queue 00 run. Those that change in the open group; that end when no heartbeat comes; whose waiting
+  // orders are being aborted.
+  std::map<std::string, HeldRun, std::less<>> runs_;
+  std::vector<std::string> runs_changed_;
+  std::vector<std::string> runs_visited_;  // To leave the memory with the commit, unless they are active.
+  std::set<std::pair<Monotonic, std::string>> run_ends_;
+  std::set<std::string, std::less<>> runs_swept_;
   // Waiting claims by arrival number, oldest first; and which of them wait for a queue.
   std::uint64_t last_waiter_ = 0;
   std::map<std::uint64_t, Waiter> waiters_;

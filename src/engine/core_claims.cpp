@@ -82,6 +82,7 @@ Core::Answered Core::on(PopRequest request, const Command& command) {
     group_.erase(Family::queue, std::move(entry.key));
     end(*queue, entry.id, record);
     moved(*queue, State::wait, State::success);
+    count_in_run(*queue, record.run, State::wait, State::success);
     out.push_back(Claimed{queue->name, std::move(entry.id), Token{sequence}, record.attempt, command.now.wall,
                           record.due, std::move(record.payload), std::move(record.key), std::move(record.run),
                           Duration{0}});
@@ -120,6 +121,7 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   group_.erase(Family::queue, std::move(entry.key));
   group_.put(Family::leases, key, store::encode_lease(lease));
   moved(queue, State::wait, State::processing);
+  count_in_run(queue, lease.record.run, State::wait, State::processing);
   const model::Record& record = lease.record;
   Claimed claimed{queue.name, std::move(entry.id), record.token, record.attempt, lease.expires_at,
                   record.due, record.payload,      record.key,   record.run,     length};
@@ -168,7 +170,8 @@ Result<std::vector<Core::DueEntry>> Core::take_due(QueueState& queue, Time now, 
 Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, std::size_t count,
                            ReplyBudget& budget, std::vector<DueEntry>& out) {
   QueueHead& head = queue.heads.find(priority)->second;
-  while (out.size() < count && !budget.is_used_up()) {
+  std::uint32_t orphans = 0;
+  while (out.size() < count && !budget.is_used_up() && orphans < limits::orphan_pass_max) {
     std::optional<QueueHead::Taken> taken = head.take(now);
     if (!taken) {
       if (!head.rest_from() || head.rest_from()->due > now) break;
@@ -192,6 +195,11 @@ Result<> Core::take_due_of(QueueState& queue, std::uint8_t priority, Time now, s
       }
       keep_above(*read);
       record = std::move(*read);
+    }
+    if (is_orphan(queue, *record)) {
+      abort_orphan(queue, taken->spot.id, {priority, taken->spot.due}, *record, now);
+      ++orphans;
+      continue;
     }
     if (!budget.spend(record->payload.size())) {
       head.put_back({std::move(taken->spot), is_known ? std::move(record) : std::nullopt});

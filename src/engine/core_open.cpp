@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "engine/core.h"
+#include "model/rules.h"
 #include "store/keys.h"
 #include "store/records.h"
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Core>> Core::open(store::Store& store, CoreOptions option
   if (Result<> r = core->load_meta(); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_leases(now); !r) return Unexpected{r.error()};
   if (Result<> r = core->load_heads(); !r) return Unexpected{r.error()};
+  if (Result<> r = core->load_runs(now); !r) return Unexpected{r.error()};
   if (Result<> r = core->recount_lost_counts(); !r) return Unexpected{r.error()};
   core->compare_lease_counts();
   if (Result<> r = core->commit(); !r) return Unexpected{r.error()};
@@ -82,7 +84,7 @@ Result<> Core::recount_lost_counts() {
       if (!row) continue;
       const auto* ended = std::get_if<model::Record>(&*row);
       const State state = ended != nullptr ? ended->state : State::wait;
-      if (std::ranges::find(all_states, state) != std::end(all_states)) ++queue.count(state);
+      if (model::is_known(state)) ++model::count_of(queue.counts, state);
     }
     if (Result<> read = cursor->status(); !read) return read;
     for (const std::string_view leased : leases_.queues()) {

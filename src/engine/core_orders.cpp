@@ -33,7 +33,8 @@ Answer aborted() { return Answer{.outcome = Outcome::aborted, .state = State::ab
 Core::Answered Core::on(ScheduleRequest request, const Command& command) {
   const Time now = command.now.wall;
   if (request.run) {
-    return fail(Code::not_found, "no run " + *request.run + " in queue " + request.queue);
+    if (const Result<HeldRun*> run = live_run(request.queue, *request.run); !run)
+      return Unexpected{run.error()};
   }
   QueueState* queue = find_queue(request.queue);
   if (Result<> fits = model::validate_payload(request, queue ? queue->settings() : QueueSettings{}); !fits) {
@@ -86,7 +87,9 @@ Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request
                store::encode_ended(old));
   }
   if (record.key) group_.put(Family::dedup, store::dedup_key(queue.name, *record.key), request.id);
+  if (record.run) group_.put(Family::runs, store::run_order_key(queue.name, *record.run, request.id), "");
   enqueue(queue, request.id, record, false);
+  count_in_run(queue, record.run, std::nullopt, State::wait);
   moved(queue, again ? std::optional<State>(before.record.state) : std::nullopt, State::wait);
   write_app(std::move(request.app_writes));
   return Reply{waiting(Outcome::scheduled, record.due)};
@@ -97,6 +100,9 @@ Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located 
   if (request.key && request.key != record.key) {
     return fail(Code::invalid,
                 "upsert of order " + request.id + " with another key; an order keeps its key while it waits");
+  }
+  if (request.run && request.run != record.run) {
+    return fail(Code::invalid, "upsert of order " + request.id + " with another run; an order keeps its run");
   }
   model::upsert(record, request, now);
   record.sequence = next_sequence();
@@ -131,7 +137,11 @@ Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_vie
       break;
     case Located::Where::nowhere: break;
   }
-  note_damage("key of an order that does not block", queue.name, **owner);
+  // An orphan gave its key back just now.
+  const Result<std::optional<std::string>> still =
+      group_.get(Family::dedup, store::dedup_key(queue.name, key));
+  if (!still) return Unexpected{still.error()};
+  if (*still) note_damage("key of an order that does not block", queue.name, **owner);
   return std::optional<Answer>{};
 }
 
@@ -170,12 +180,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
     }
     case Located::Where::waiting: break;
   }
-  model::Record& record = located->record;
-  model::abort(record, command.now.wall);
-  record.sequence = next_sequence();
-  dequeue(*queue, request.id, located->place);
-  end(*queue, request.id, record);
-  moved(*queue, State::wait, State::aborted);
+  abort_waiting(*queue, request.id, located->place, located->record, command.now.wall);
   return Reply{aborted()};
 }
 
@@ -188,6 +193,9 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
   if (located->where == Located::Where::nowhere) return Reply{not_found()};
   if (located->state() != State::failed) return Reply{refused(located->state())};
   model::Record& record = located->record;
+  if (record.run) {
+    if (const Result<HeldRun*> run = live_run(queue->name, *record.run); !run) return Unexpected{run.error()};
+  }
   if (record.key) {
     const Result<std::optional<Answer>> blocker = claim_key(*queue, *record.key, request.id, now);
     if (!blocker) return Unexpected{blocker.error()};
@@ -196,8 +204,10 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
   }
   model::revive(record, request.due.value_or(now), now);
   record.sequence = next_sequence();
+  if (record.run) group_.put(Family::runs, store::run_order_key(queue->name, *record.run, request.id), "");
   enqueue(*queue, request.id, record, false);
   moved(*queue, State::failed, State::wait);
+  count_in_run(*queue, record.run, State::failed, State::wait);
   return Reply{waiting(Outcome::requeued, record.due)};
 }
 
@@ -215,11 +225,16 @@ Core::Answered Core::on(QueueSetRequest request, const Command& command) {
 // The reads come first here too: a history that cannot be read keeps its order.
 Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::Record& record) {
   std::vector<std::string> generations;
+  std::vector<std::pair<std::string, State>> runs;  // Whose orders these generations were.
   if (record.generation > 1) {
     const std::string prefix = store::history_prefix(queue.name, id);
     const std::unique_ptr<store::Cursor> cursor =
         group_.scan(Family::history, prefix, store::prefix_end(prefix));
-    for (; cursor->valid(); cursor->next()) generations.emplace_back(cursor->key());
+    for (; cursor->valid(); cursor->next()) {
+      generations.emplace_back(cursor->key());
+      const Result<model::Record> old = store::decode_ended(cursor->value());
+      if (old && old->run) runs.emplace_back(*old->run, old->state);
+    }
     if (Result<> read = cursor->status(); !read) return read;
   }
   for (std::string& key : generations) group_.erase(Family::history, std::move(key));
@@ -228,6 +243,8 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
     group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
   }
   moved(queue, record.state, std::nullopt);
+  count_in_run(queue, record.run, record.state, std::nullopt);
+  for (const auto& [run, state] : runs) count_in_run(queue, run, state, std::nullopt);
   return {};
 }
 

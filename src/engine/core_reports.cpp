@@ -81,6 +81,7 @@ Core::Answered Core::on(FailRequest request, const Command& command) {
   if (!record) return Unexpected{record.error()};
   QueueState& queue = *find_queue(request.queue);
   model::report_failure(*record, request, queue.settings(), command.now.wall, command.seed);
+  abort_if_orphan(queue, *record, command.now.wall);
   const Answer answer = left(*record);
   leave_lease(queue, *held, std::move(*record));
   return Reply{answer};
@@ -92,8 +93,10 @@ Core::Answered Core::on(ReleaseRequest request, const Command& command) {
   Result<model::Record> record = whole_record(*held);
   if (!record) return Unexpected{record.error()};
   model::release(*record, request, command.now.wall);
+  QueueState& queue = *find_queue(request.queue);
+  abort_if_orphan(queue, *record, command.now.wall);
   const Answer answer = left(*record);
-  leave_lease(*find_queue(request.queue), *held, std::move(*record));
+  leave_lease(queue, *held, std::move(*record));
   return Reply{answer};
 }
 
@@ -138,8 +141,10 @@ std::uint64_t Core::reap(const std::vector<std::string>& keys, Now now) {
       leases_.set_deadline(held, now.monotonic + unreadable_pause);
       continue;
     }
+    QueueState& queue = *find_queue(name.queue);
     model::lose_lease(*record, now.wall);
-    leave_lease(*find_queue(name.queue), held, std::move(*record));
+    abort_if_orphan(queue, *record, now.wall);
+    leave_lease(queue, held, std::move(*record));
     ++reaped;
   }
   return reaped;

@@ -50,12 +50,16 @@ void Core::sweep(QueueState& queue, Now now) {
     const Result<store::OrderRow> row = store::decode_order(cursor->value());
     const auto* ended = row ? std::get_if<model::Record>(&*row) : nullptr;
     if (ended == nullptr || ended->state != State::success || model::blocks(*ended, keep, now.wall)) continue;
-    // The open group may have changed it since.
+    // The open group may have changed it since. Not by locate(): when it makes orders void would hang on
+    // where the group began.
+    const Result<std::optional<std::string>> bytes = group_.get(store::Family::orders, cursor->key());
+    if (!bytes || !*bytes) continue;
+    const Result<store::OrderRow> row_now = store::decode_order(**bytes);
+    const auto* record = row_now ? std::get_if<model::Record>(&*row_now) : nullptr;
+    if (record == nullptr || record->state != State::success || model::blocks(*record, keep, now.wall))
+      continue;
     const std::string id(cursor->key().substr(prefix.size()));
-    const Result<Located> located = locate(queue, id, now.wall);
-    if (!located || located->where != Located::Where::ended || located->state() != State::success) continue;
-    if (model::blocks(located->record, keep, now.wall)) continue;
-    if (Result<> purged = purge_order(queue, id, located->record); !purged) {
+    if (Result<> purged = purge_order(queue, id, *record); !purged) {
       log(LogLevel::error, "purging order " + id + " of queue " + queue.name + ": " + purged.error().message);
     }
   }

@@ -260,6 +260,43 @@ Engine::~Engine() = default;
 void Engine::close() { impl_->writer->close(); }
 void Engine::close(std::function<void()> done) { impl_->close(std::move(done)); }
 
+// ---- Runs --------------------------------------------------------------------------------------
+
+Result<RunState> Engine::run_open(RunOpenRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
+void Engine::run_open(RunOpenRequest request, Callback<RunState> done) {
+  impl_->post<RunState>(std::move(request), std::move(done));
+}
+
+Result<RunState> Engine::run_start(RunStartRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
+void Engine::run_start(RunStartRequest request, Callback<RunState> done) {
+  impl_->post<RunState>(std::move(request), std::move(done));
+}
+
+Result<RunState> Engine::run_beat(RunBeatRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
+void Engine::run_beat(RunBeatRequest request, Callback<RunState> done) {
+  impl_->post<RunState>(std::move(request), std::move(done));
+}
+
+Result<RunState> Engine::run_done(RunDoneRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
+void Engine::run_done(RunDoneRequest request, Callback<RunState> done) {
+  impl_->post<RunState>(std::move(request), std::move(done));
+}
+
+Result<RunState> Engine::run_error(RunErrorRequest request) {
+  return impl_->call<RunState>(std::move(request));
+}
+void Engine::run_error(RunErrorRequest request, Callback<RunState> done) {
+  impl_->post<RunState>(std::move(request), std::move(done));
+}
+
 // ---- Changes ------------------------------------------------------------------------------------
 
 Result<Answer> Engine::schedule(ScheduleRequest request) { return impl_->call<Answer>(std::move(request)); }
@@ -410,6 +447,14 @@ Result<std::string> Engine::why(std::string_view queue, std::string_view id) con
   if (Result<> valid = model::validate_id(id); !valid) return Unexpected{valid.error()};
   const Now now = impl_->now();
   return engine::read_why(*impl_->store->snapshot(), queue, id, now.wall, impl_->lease_end(now));
+}
+
+Result<Run> Engine::run(std::string_view queue, std::string_view run) const {
+  return engine::read_run(*impl_->store->snapshot(), queue, run);
+}
+
+Result<std::vector<std::string>> Engine::runs(std::string_view queue) const {
+  return engine::read_runs(*impl_->store->snapshot(), queue);
 }
 
 Result<std::vector<std::string>> Engine::queues() const {

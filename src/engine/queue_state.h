@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "base/check.h"
 #include "duelease/clock.h"
 #include "duelease/types.h"
 #include "engine/queue_head.h"
@@ -51,17 +50,6 @@ struct QueueState {
   std::optional<Monotonic> next_sweep() const {
     if (!settings().keep_success || counts.success == 0) return std::nullopt;
     return sweep_from ? Monotonic::min() : sweep_next;
-  }
-
-  // Of a state that this version knows.
-  std::uint64_t& count(State state) {
-    switch (state) {
-      case State::processing: return counts.processing;
-      case State::success: return counts.success;
-      case State::failed: return counts.failed;
-      case State::aborted: return counts.aborted;
-      default: DUELEASE_CHECK(state == State::wait); return counts.wait;
-    }
   }
 };
 

@@ -118,11 +118,16 @@ std::string spoken(Duration duration) {
   return pair(ms / 86'400'000, " d", ms / 3'600'000 % 24, " h");
 }
 
+// "1 failure", "2 failures".
+std::string counted(std::uint32_t count, const char* what) {
+  return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
 std::string why_waiting(const Order& order, const QueueSettings& settings, Time now) {
   if (order.due > now) {
     std::string out = "due in " + spoken(order.due - now);
     if (order.failures > 0)
-      out += ", after " + std::to_string(order.failures) + " failures, the last: " + order.error;
+      out += ", after " + counted(order.failures, "failure") + ", the last: " + order.error;
     return out;
   }
   if (settings.paused) return "queue " + order.queue + " is paused";
@@ -214,8 +219,8 @@ std::string why(const Order& o, const QueueSettings& settings, Time now) {
     }
     case State::success: return "done " + spoken(now - o.updated_at) + " ago";
     case State::failed:
-      return "failed " + spoken(now - o.updated_at) + " ago after " + std::to_string(o.attempt) +
-             " attempts: " + o.error;
+      return "failed " + spoken(now - o.updated_at) + " ago after " + counted(o.attempt, "attempt") + ": " +
+             o.error;
     case State::aborted:
       return "aborted " + spoken(now - o.updated_at) + " ago" + (o.error.empty() ? "" : ": " + o.error);
   }
@@ -232,6 +237,13 @@ Result<std::string> read_why(const store::Reader& reader, std::string_view queue
   const Result<QueueSettings> settings = read_settings(reader, queue);
   if (!settings) return Unexpected{settings.error()};
   std::string text = why(**order, *settings, now);
+  if ((*order)->state == State::wait && (*order)->run) {
+    const Result<Run> run = read_run(reader, queue, *(*order)->run);
+    if (run && !model::is_alive(run->state)) {
+      text = "run " + run->run + " has ended (" + std::string(run_state_name(run->state)) +
+             "); the order is about to be ABORTED";
+    }
+  }
   // Workers and errors are bytes of any kind; this is a line for a person.
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
@@ -291,6 +303,39 @@ Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Ti
     if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
   }
   return stats;
+}
+
+Result<Run> read_run(const store::Reader& reader, std::string_view queue, std::string_view run) {
+  if (Result<> valid = model::validate_run(queue, run); !valid) return Unexpected{valid.error()};
+  const Result<std::optional<std::string>> bytes = reader.get(Family::runs, store::run_key(queue, run));
+  if (!bytes) return Unexpected{bytes.error()};
+  const std::string name = "run " + std::string(run) + " of queue " + std::string(queue);
+  if (!*bytes) return fail(Code::not_found, "no " + name);
+  Result<model::RunRecord> record = store::decode_run(**bytes);
+  if (!record) return fail(Code::corrupt, name + ": " + record.error().message);
+  Run out;
+  out.queue = queue;
+  out.run = run;
+  out.state = record->state;
+  out.ttl = record->ttl;
+  if (record->ttl && model::is_alive(record->state)) out.expires_at = record->expires_at;
+  out.opened_at = record->opened_at;
+  out.started_at = record->started_at;
+  out.ended_at = record->ended_at;
+  out.reason = std::move(record->reason);
+  out.counts = record->counts;
+  out.purged = record->purged;
+  return out;
+}
+
+Result<std::vector<std::string>> read_runs(const store::Reader& reader, std::string_view queue) {
+  if (const Result<MetaRows> rows = read_meta(reader, queue); !rows) return Unexpected{rows.error()};
+  const std::string prefix = store::run_prefix(queue);
+  const std::unique_ptr<store::Cursor> cursor = reader.scan(Family::runs, prefix, store::prefix_end(prefix));
+  std::vector<std::string> names;
+  for (; cursor->valid(); cursor->next()) names.emplace_back(cursor->key().substr(prefix.size()));
+  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+  return names;
 }
 
 Result<std::uint64_t> read_sequence(const store::Reader& reader) {

@@ -30,6 +30,11 @@ Result<> find_queue(const store::Reader& reader, std::string_view queue);
 Result<std::vector<std::string>> read_queues(const store::Reader& reader);
 Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Time now);
 Result<QueueSettings> read_settings(const store::Reader& reader, std::string_view queue);
+// Error not_found when there is none.
+Result<Run> read_run(const store::Reader& reader, std::string_view queue, std::string_view run);
+// Their names, sorted.
+Result<std::vector<std::string>> read_runs(const store::Reader& reader, std::string_view queue);
+
 Result<std::uint64_t> read_sequence(const store::Reader& reader);
 
 // check_store.cpp: the invariants, see CheckReport.

@@ -1,7 +1,9 @@
 #include "model/rules.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/check.h"
 #include "base/limits.h"
 
 namespace duelease::model {
@@ -31,6 +33,20 @@ bool state_blocks(State state) { return state != State::failed && state != State
 bool blocks(const Record& record, std::optional<Duration> keep_success, Time now) {
   if (record.state == State::success && keep_success) return now < record.updated_at + *keep_success;
   return state_blocks(record.state);
+}
+
+bool is_known(State state) {
+  return std::find(std::begin(all_states), std::end(all_states), state) != std::end(all_states);
+}
+
+std::uint64_t& count_of(Counts& counts, State state) {
+  switch (state) {
+    case State::processing: return counts.processing;
+    case State::success: return counts.success;
+    case State::failed: return counts.failed;
+    case State::aborted: return counts.aborted;
+    default: DUELEASE_CHECK(state == State::wait); return counts.wait;
+  }
 }
 
 bool tries_left(const Record& record) { return record.tries == 0 || record.tries_used < record.tries; }

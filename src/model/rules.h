@@ -16,6 +16,12 @@ bool state_blocks(State state);
 // As above, but a SUCCESS whose retention has run out at `now` no longer blocks.
 bool blocks(const Record& record, std::optional<Duration> keep_success, Time now);
 
+// Whether this version knows the state.
+bool is_known(State state);
+
+// The count of a state that this version knows.
+std::uint64_t& count_of(Counts& counts, State state);
+
 // Whether this order may be handed out once more.
 bool tries_left(const Record& record);
 

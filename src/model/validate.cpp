@@ -42,6 +42,10 @@ Result<> validate_name(std::string_view queue, std::string_view id) {
   return validate_id(id);
 }
 
+Result<> validate_run_name(std::string_view run) {
+  return size_in_range("run name", run.size(), 1, limits::run_bytes_max);
+}
+
 Result<> validate_app_writes(const std::vector<AppWrite>& writes) {
   if (writes.size() > limits::app_write_count_max) {
     return fail(Code::too_large, std::to_string(writes.size()) + " application writes, the limit is " +
@@ -86,7 +90,7 @@ Result<> validate(const ScheduleRequest& request) {
     if (Result<> r = size_in_range("key", request.key->size(), 1, limits::key_bytes_max); !r) return r;
   }
   if (request.run) {
-    if (Result<> r = size_in_range("run name", request.run->size(), 1, limits::run_bytes_max); !r) return r;
+    if (Result<> r = validate_run_name(*request.run); !r) return r;
   }
   if (request.tries) {
     if (Result<> r = in_range("tries", *request.tries, 0, limits::tries_max); !r) return r;
@@ -209,6 +213,21 @@ Result<> validate(const ListRequest& request) {
   if (Result<> r = validate_queue_name(request.queue); !r) return r;
   return in_range("limit", request.limit, 1, limits::list_count_max);
 }
+
+Result<> validate_run(std::string_view queue, std::string_view run) {
+  if (Result<> r = validate_queue_name(queue); !r) return r;
+  return validate_run_name(run);
+}
+
+Result<> validate(const RunOpenRequest& request) {
+  if (Result<> r = validate_run(request.queue, request.run); !r || !request.ttl) return r;
+  return in_range("time to live (ms)", request.ttl->count(), limits::lease_ms_min, limits::lease_ms_max);
+}
+
+Result<> validate(const RunStartRequest& request) { return validate_run(request.queue, request.run); }
+Result<> validate(const RunBeatRequest& request) { return validate_run(request.queue, request.run); }
+Result<> validate(const RunDoneRequest& request) { return validate_run(request.queue, request.run); }
+Result<> validate(const RunErrorRequest& request) { return validate_run(request.queue, request.run); }
 
 Result<> validate_payload(const ScheduleRequest& request, const QueueSettings& settings) {
   if (!request.payload || request.payload->size() <= settings.payload_bytes_max) return {};

@@ -27,6 +27,12 @@ Result<> validate(const ReapRequest& request);
 Result<> validate(const PurgeRequest& request);
 Result<> validate(const QueueSetRequest& request);
 Result<> validate(const ListRequest& request);
+Result<> validate(const RunOpenRequest& request);
+Result<> validate(const RunStartRequest& request);
+Result<> validate(const RunBeatRequest& request);
+Result<> validate(const RunDoneRequest& request);
+Result<> validate(const RunErrorRequest& request);
+Result<> validate_run(std::string_view queue, std::string_view run);
 
 Result<> validate_payload(const ScheduleRequest& request, const QueueSettings& settings);
 

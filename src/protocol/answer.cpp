@@ -87,6 +87,19 @@ bool read(const Value& value, State& out) {
   return value.kind == Kind::bulk && state;
 }
 
+std::optional<RunState> run_state_named(std::string_view name) {
+  for (const RunState state : {RunState::creating, RunState::running, RunState::done, RunState::error}) {
+    if (name == run_state_name(state)) return state;
+  }
+  return std::nullopt;
+}
+
+bool read(const Value& value, RunState& out) {
+  const std::optional<RunState> state = run_state_named(value.text);
+  out = state.value_or(RunState::creating);
+  return value.kind == Kind::bulk && state;
+}
+
 template <class T>
 bool read_unsigned(const Value& value, T& out) {
   if (value.kind != Kind::integer || value.integer < 0) return false;
@@ -116,6 +129,18 @@ bool read(const Value& value, const OrEmpty& out) {
   return read(value, out.text);
 }
 
+// Nil stands for none.
+struct OrNone {
+  std::optional<Duration>& duration;
+};
+bool read(const Value& value, const OrNone& out) {
+  if (value.kind == Kind::nil) {
+    out.duration.reset();
+    return true;
+  }
+  return read(value, out.duration.emplace());
+}
+
 // ---- Flat arrays of field, value, ... ----
 
 class Fields {
@@ -134,6 +159,12 @@ class Fields {
     }
     wrong_ = name;
     return *this;
+  }
+
+  Fields& counts(Counts& out) {
+    field(state_name(State::wait), out.wait).field(state_name(State::processing), out.processing);
+    field(state_name(State::success), out.success).field(state_name(State::failed), out.failed);
+    return field(state_name(State::aborted), out.aborted);
   }
 
   Result<> done() const {
@@ -246,7 +277,8 @@ Result<std::optional<Order>> read_order(const Value& value) {
   fields.field("worker", OrEmpty{order->worker}).field("lease_expires_at", order->lease_expires_at);
   fields.field("created_at", order->created_at).field("updated_at", order->updated_at);
   fields.field("error", OrEmpty{order->error}).field("result", OrEmpty{order->result});
-  fields.field("payload", order->payload);
+  fields.field("payload", order->payload).field("tries", order->tries);
+  fields.field("tries_used", order->tries_used).field("sequence", order->sequence);
   return when(fields.done(), order);
 }
 
@@ -268,12 +300,8 @@ Result<std::vector<std::string>> read_names(const Value& value) {
 Result<Stats> read_stats(const Value& value) {
   Stats stats;
   Fields fields("the counts of a queue", value);
-  fields.field(state_name(State::wait), stats.counts.wait);
-  fields.field(state_name(State::processing), stats.counts.processing);
-  fields.field(state_name(State::success), stats.counts.success);
-  fields.field(state_name(State::failed), stats.counts.failed);
-  fields.field(state_name(State::aborted), stats.counts.aborted);
-  fields.field("due", stats.due)
+  fields.counts(stats.counts)
+      .field("due", stats.due)
       .field("oldest_overdue_ms", stats.oldest_overdue)
       .field("leases", stats.leases);
   return when(fields.done(), stats);
@@ -288,6 +316,24 @@ Result<QueueSettings> read_settings(const Value& value) {
   fields.field("payload_bytes_max", settings.payload_bytes_max);
   fields.field("keep_success", settings.keep_success).field("paused", settings.paused);
   return when(fields.done(), settings);
+}
+
+Result<RunState> read_run_state(const Value& value) {
+  const std::optional<RunState> state = run_state_named(value.text);
+  if (value.kind != Kind::simple || !state) return refusal_or_unfit("the state of a run", value);
+  return *state;
+}
+
+Result<Run> read_run(const Value& value) {
+  Run run;
+  Fields fields("a run", value);
+  fields.field("run", run.run).field("state", run.state).field("ttl", OrNone{run.ttl});
+  fields.field("expires_at", run.expires_at).field("opened_at", run.opened_at);
+  fields.field("started_at", run.started_at).field("ended_at", run.ended_at);
+  fields.field("reason", OrEmpty{run.reason}).counts(run.counts);
+  fields.field("purged_SUCCESS", run.purged.success).field("purged_FAILED", run.purged.failed);
+  fields.field("purged_ABORTED", run.purged.aborted);
+  return when(fields.done(), run);
 }
 
 Result<CheckReport> read_check(const Value& value) {

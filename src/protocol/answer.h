@@ -2,7 +2,7 @@
 //
 // Not on the wire, and so left as a new value has them: of an Answer `at`, but for `extended`; of a Claimed
 // `lease` (the client computes it from the expiry and its own clock, or knows what it asked for); of an Order
-// `queue`, `tries`, `tries_used` and `sequence`; of a CheckReport `orders` and the examples.
+// and a Run `queue`; of a CheckReport `orders` and the examples.
 #pragma once
 
 #include <cstddef>
@@ -86,6 +86,8 @@ Result<Page> read_page(const Value& value);
 Result<std::vector<std::string>> read_names(const Value& value);
 Result<Stats> read_stats(const Value& value);
 Result<QueueSettings> read_settings(const Value& value);
+Result<RunState> read_run_state(const Value& value);
+Result<Run> read_run(const Value& value);
 Result<CheckReport> read_check(const Value& value);
 Result<std::uint64_t> read_count(const Value& value);  // REAP, PURGE.
 Result<std::string> read_text(const Value& value);     // A simple string or a bulk string: OK, PONG, WHY.

@@ -38,12 +38,33 @@ void print_bulk_or_nil(std::string& out, const std::optional<std::string>& bytes
   }
 }
 
+void print_time_or_nil(std::string& out, const std::optional<Time>& time) {
+  if (time) {
+    print_time(out, *time);
+  } else {
+    print_nil(out);
+  }
+}
+
 void print_bulk_unless_empty(std::string& out, std::string_view bytes) {
   if (bytes.empty()) {
     print_nil(out);
   } else {
     print_bulk(out, bytes);
   }
+}
+
+// Five fields, under the states' names.
+void print_counts(std::string& out, const Counts& counts) {
+  const auto field = [&](State state, std::uint64_t value) {
+    print_bulk(out, state_name(state));
+    print_number(out, value);
+  };
+  field(State::wait, counts.wait);
+  field(State::processing, counts.processing);
+  field(State::success, counts.success);
+  field(State::failed, counts.failed);
+  field(State::aborted, counts.aborted);
 }
 
 }  // namespace
@@ -133,16 +154,15 @@ void print_order(std::string& out, const std::optional<Order>& order) {
   print_bulk_or_nil(field("run"), order->run);
   print_token(field("token"), order->token);
   print_bulk_unless_empty(field("worker"), order->worker);
-  if (order->lease_expires_at) {
-    print_time(field("lease_expires_at"), *order->lease_expires_at);
-  } else {
-    print_nil(field("lease_expires_at"));
-  }
+  print_time_or_nil(field("lease_expires_at"), order->lease_expires_at);
   print_time(field("created_at"), order->created_at);
   print_time(field("updated_at"), order->updated_at);
   print_bulk_unless_empty(field("error"), order->error);
   print_bulk_unless_empty(field("result"), order->result);
   print_bulk(field("payload"), order->payload);
+  print_number(field("tries"), order->tries);
+  print_number(field("tries_used"), order->tries_used);
+  print_number(field("sequence"), order->sequence);
   print_array(out, 2 * fields);
   out += body;
 }
@@ -164,11 +184,7 @@ void print_stats(std::string& out, const Stats& stats) {
     print_number(out, value);
   };
   print_array(out, 16);
-  field(state_name(State::wait), stats.counts.wait);
-  field(state_name(State::processing), stats.counts.processing);
-  field(state_name(State::success), stats.counts.success);
-  field(state_name(State::failed), stats.counts.failed);
-  field(state_name(State::aborted), stats.counts.aborted);
+  print_counts(out, stats.counts);
   field("due", stats.due);
   field("oldest_overdue_ms", static_cast<std::uint64_t>(stats.oldest_overdue.count()));
   field("leases", stats.leases);
@@ -194,6 +210,32 @@ void print_settings(std::string& out, const QueueSettings& settings) {
   }
   print_bulk(out, "paused");
   print_bulk(out, settings.paused ? "yes" : "no");
+}
+
+void print_run_state(std::string& out, RunState state) { print_simple(out, run_state_name(state)); }
+
+void print_run(std::string& out, const Run& run) {
+  const auto field = [&out](std::string_view name) -> std::string& {
+    print_bulk(out, name);
+    return out;
+  };
+  print_array(out, 32);
+  print_bulk(field("run"), run.run);
+  print_bulk(field("state"), run_state_name(run.state));
+  if (run.ttl) {
+    print_integer(field("ttl"), run.ttl->count());
+  } else {
+    print_nil(field("ttl"));
+  }
+  print_time_or_nil(field("expires_at"), run.expires_at);
+  print_time(field("opened_at"), run.opened_at);
+  print_time_or_nil(field("started_at"), run.started_at);
+  print_time_or_nil(field("ended_at"), run.ended_at);
+  print_bulk_unless_empty(field("reason"), run.reason);
+  print_counts(out, run.counts);
+  print_number(field("purged_SUCCESS"), run.purged.success);
+  print_number(field("purged_FAILED"), run.purged.failed);
+  print_number(field("purged_ABORTED"), run.purged.aborted);
 }
 
 void print_check(std::string& out, const CheckReport& report) {

@@ -26,7 +26,8 @@ void print_array(std::string& out, std::size_t size);  // The head; the elements
 // A simple string (for `refused` the state), the array of a duplicate, or for `extended` the integer.
 void print_answer(std::string& out, const Answer& answer);
 void print_claimed(std::string& out, std::span<const Claimed> orders);
-// What is absent (a key, no error yet, ...) is nil; the token of an order that was never handed out is 0.
+// What is absent (a key, no error yet, ...) is nil; the token of an order that was never handed out is 0. Behind
+// the fields of PROTOCOL.md's table stand `tries`, `tries_used` and `sequence`.
 void print_order(std::string& out, const std::optional<Order>& order);
 void print_page(std::string& out, const Page& page);
 void print_names(std::string& out, std::span<const std::string> names);
@@ -34,6 +35,12 @@ void print_stats(std::string& out, const Stats& stats);
 // In the words that QUEUE SET takes: durations in milliseconds, `keep_success` also "forever", `paused` "yes"
 // or "no".
 void print_settings(std::string& out, const QueueSettings& settings);
+// A simple string.
+void print_run_state(std::string& out, RunState state);
+// A flat array of field, value, ...: run state ttl expires_at opened_at started_at ended_at reason, the counts under
+// the order states' names, and how many of those are purged by now: purged_SUCCESS purged_FAILED purged_ABORTED
+// (only what has ended is purged). `ttl` is in milliseconds; what is absent is nil.
+void print_run(std::string& out, const Run& run);
 void print_check(std::string& out, const CheckReport& report);
 
 }  // namespace duelease::protocol

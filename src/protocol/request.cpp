@@ -181,9 +181,11 @@ constexpr Verb table[] = {
     verb<PopRequest>(),      verb<RetryRequest>(),     verb<ReapRequest>(),       verb<OrderRequest>(),
     verb<ListRequest>(),     verb<WhyRequest>(),       verb<QueuesRequest>(),     verb<StatsRequest>(),
     verb<QueueSetRequest>(), verb<QueueShowRequest>(), verb<PauseRequest>(),      verb<ResumeRequest>(),
-    verb<PurgeRequest>(),    verb<CheckRequest>(),     verb<PingRequest>(),       verb<EchoRequest>(),
-    verb<AuthRequest>(),     verb<HelloRequest>(),     verb<InfoRequest>(),       verb<TimeRequest>(),
-    verb<CommandRequest>(),  verb<ClientRequest>(),    verb<SelectRequest>(),     verb<QuitRequest>(),
+    verb<PurgeRequest>(),    verb<RunOpenRequest>(),   verb<RunStartRequest>(),   verb<RunBeatRequest>(),
+    verb<RunDoneRequest>(),  verb<RunErrorRequest>(),  verb<RunShowRequest>(),    verb<RunListRequest>(),
+    verb<CheckRequest>(),    verb<PingRequest>(),      verb<EchoRequest>(),       verb<AuthRequest>(),
+    verb<HelloRequest>(),    verb<InfoRequest>(),      verb<TimeRequest>(),       verb<CommandRequest>(),
+    verb<ClientRequest>(),   verb<SelectRequest>(),    verb<QuitRequest>(),
 };
 static_assert(std::size(table) == std::variant_size_v<Request>);
 
@@ -191,14 +193,13 @@ Refusal unknown_verb(Words words) {
   std::string seconds;
   for (const Verb& verb : table) {
     if (!same_word(words[0], verb.word)) continue;
-    if (!seconds.empty()) seconds += " or ";
+    if (!seconds.empty()) seconds += ", ";
     seconds.append(verb.word).append(" ").append(verb.second);
   }
   if (!seconds.empty()) {
     const std::string got = words.size() > 1 ? quote(words[1]) : "nothing";
     return {WireCode::err, "there is " + seconds + ", but behind " + quote(words[0]) + " stands " + got};
   }
-  if (same_word(words[0], "RUN")) return {WireCode::err, "runs are not served yet"};
   return {WireCode::err, "unknown verb " + quote(words[0])};
 }
 

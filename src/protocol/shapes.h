@@ -221,6 +221,54 @@ inline constexpr auto shape<PurgeRequest> = Shape{
             Option{"LIMIT", "n", &PurgeRequest::limit})};
 
 template <>
+inline constexpr auto shape<RunOpenRequest> = Shape{
+    "RUN", "OPEN",
+    places(Place{"queue", &RunOpenRequest::queue},
+           Place{"run", &RunOpenRequest::run}),
+    options(Option{"TTL", "duration", &RunOpenRequest::ttl})};
+
+template <>
+inline constexpr auto shape<RunStartRequest> = Shape{
+    "RUN", "START",
+    places(Place{"queue", &RunStartRequest::queue},
+           Place{"run", &RunStartRequest::run}),
+    options()};
+
+template <>
+inline constexpr auto shape<RunBeatRequest> = Shape{
+    "RUN", "BEAT",
+    places(Place{"queue", &RunBeatRequest::queue},
+           Place{"run", &RunBeatRequest::run}),
+    options()};
+
+template <>
+inline constexpr auto shape<RunDoneRequest> = Shape{
+    "RUN", "DONE",
+    places(Place{"queue", &RunDoneRequest::queue},
+           Place{"run", &RunDoneRequest::run}),
+    options(Option{"FORCE", {}, &RunDoneRequest::force})};
+
+template <>
+inline constexpr auto shape<RunErrorRequest> = Shape{
+    "RUN", "ERROR",
+    places(Place{"queue", &RunErrorRequest::queue},
+           Place{"run", &RunErrorRequest::run}),
+    options(Option{"REASON", "text", &RunErrorRequest::reason})};
+
+template <>
+inline constexpr auto shape<RunShowRequest> = Shape{
+    "RUN", "SHOW",
+    places(Place{"queue", &RunShowRequest::queue},
+           Place{"run", &RunShowRequest::run}),
+    options()};
+
+template <>
+inline constexpr auto shape<RunListRequest> = Shape{
+    "RUN", "LIST",
+    places(Place{"queue", &RunListRequest::queue}),
+    options()};
+
+template <>
 inline constexpr auto shape<CheckRequest> = Shape{
     "CHECK", {},
     places(Place{"queue", &CheckRequest::queue, true}),

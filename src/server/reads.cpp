@@ -21,6 +21,8 @@ class Reader {
   void operator()(const p::QueueShowRequest& r) { put(engine().queue_settings(r.queue), p::print_settings); }
   void operator()(const p::CheckRequest& r) { put(engine().check(r.queue), p::print_check); }
   void operator()(const ListRequest& r) { put(engine().list(r), p::print_page); }
+  void operator()(const p::RunShowRequest& r) { put(engine().run(r.queue, r.run), p::print_run); }
+  void operator()(const p::RunListRequest& r) { put(engine().runs(r.queue), p::print_names); }
   void operator()(const PurgeRequest& r) {
     put(engine().purge(r), [](std::string& out, std::uint64_t count) {
       p::print_integer(out, static_cast<std::int64_t>(count));

@@ -47,6 +47,16 @@ constexpr Rule rule<CancelRequest>{"CANCEL", Needs::produce, Runs::change};
 template <>
 constexpr Rule rule<RetryRequest>{"RETRY", Needs::produce, Runs::change};
 template <>
+constexpr Rule rule<RunOpenRequest>{"RUN OPEN", Needs::produce, Runs::change};
+template <>
+constexpr Rule rule<RunStartRequest>{"RUN START", Needs::produce, Runs::change};
+template <>
+constexpr Rule rule<RunBeatRequest>{"RUN BEAT", Needs::produce, Runs::change};
+template <>
+constexpr Rule rule<RunDoneRequest>{"RUN DONE", Needs::produce, Runs::change};
+template <>
+constexpr Rule rule<RunErrorRequest>{"RUN ERROR", Needs::produce, Runs::change};
+template <>
 constexpr Rule rule<ClaimRequest>{"CLAIM", Needs::work, Runs::change};
 template <>
 constexpr Rule rule<PopRequest>{"POP", Needs::work, Runs::change};
@@ -75,9 +85,13 @@ constexpr Rule rule<p::QueuesRequest>{"QUEUES", Needs::read, Runs::read};
 template <>
 constexpr Rule rule<p::QueueShowRequest>{"QUEUE SHOW", Needs::read, Runs::read};
 template <>
+constexpr Rule rule<p::RunShowRequest>{"RUN SHOW", Needs::read, Runs::read};
+template <>
 constexpr Rule rule<p::InfoRequest>{"INFO", Needs::login, Runs::read};
 template <>
 constexpr Rule rule<ListRequest>{"LIST", Needs::read, Runs::walk};
+template <>
+constexpr Rule rule<p::RunListRequest>{"RUN LIST", Needs::read, Runs::walk};
 template <>
 constexpr Rule rule<p::WhyRequest>{"WHY", Needs::read, Runs::walk};
 template <>

@@ -46,6 +46,12 @@ class Session::Dispatch {
   void operator()(CancelRequest& r) { engine().cancel(std::move(r), changed()); }
   void operator()(RetryRequest& r) { engine().retry(std::move(r), changed()); }
 
+  void operator()(RunOpenRequest& r) { run(&Engine::run_open, r); }
+  void operator()(RunStartRequest& r) { run(&Engine::run_start, r); }
+  void operator()(RunBeatRequest& r) { run(&Engine::run_beat, r); }
+  void operator()(RunDoneRequest& r) { run(&Engine::run_done, r); }
+  void operator()(RunErrorRequest& r) { run(&Engine::run_error, r); }
+
   // Workers.
   void operator()(ClaimRequest& r) { s_.claim(std::move(r), bytes_); }
   void operator()(PopRequest& r) { s_.pop(std::move(r), bytes_); }
@@ -144,6 +150,14 @@ class Session::Dispatch {
       s.print_answer(out, answer);
     };
     (engine().*method)(std::move(request), s_.callback<Answer>(bytes_, reported));
+  }
+  template <class Request>
+  void run(void (Engine::*method)(Request, Callback<RunState>), Request& request) {
+    const auto changed = [&s = s_](std::string& out, const Result<RunState>& state) {
+      if (!state) return s.print_error(out, state.error());
+      p::print_run_state(out, *state);
+    };
+    (engine().*method)(std::move(request), s_.callback<RunState>(bytes_, changed));
   }
   void pause(std::string queue, bool paused) {
     QueueSetRequest request;

@@ -11,7 +11,9 @@ namespace {
 
 using Order = std::map<std::string, std::size_t, std::less<>>;
 
-bool walked(Family family) { return family == Family::queue || family == Family::history; }
+bool walked(Family family) {
+  return family == Family::queue || family == Family::history || family == Family::runs;
+}
 
 // The pending rows laid over the stored ones. Where both have a key, the pending one counts.
 class MergedCursor final : public Cursor {

@@ -1,8 +1,8 @@
 // store/group.h: the changes of one commit group, on top of the store they will go to.
 //
 // Commands that share a group must see each other. So every read of the writer goes through the group:
-// pending changes first, then the store. Only families queue and history are walked inside a group (by
-// claims and purges), so only their pending keys are kept in order.
+// pending changes first, then the store. Only families queue, history and runs are walked inside a group
+// (by claims, purges and sweeps), so only their pending keys are kept in order.
 //
 // A key changed twice in one group is written once, with its last value. Changes keep the order in which
 // their keys were first touched: the same commands make the same batch.
@@ -31,7 +31,7 @@ class Group final : public Reader {
   void erase(Family family, std::string key);
 
   Result<std::optional<std::string>> get(Family family, std::string_view key) const override;
-  // Families queue and history only. The cursor sees changes made before the call; it must not be used after a later one.
+  // Families queue, history and runs only. The cursor sees changes made before the call; it must not be used after a later one.
   std::unique_ptr<Cursor> scan(Family family, std::string_view from, std::string_view to) const override;
 
   const std::vector<Change>& changes() const { return changes_; }

@@ -1,8 +1,47 @@
 #include "store/keys.h"
 
+#include <utility>
+
 #include "base/bytes.h"
 
 namespace duelease::store {
+
+namespace {
+
+void append_escaped(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) {
+    out.push_back(c);
+    if (c == '\0') out.push_back('\xff');
+  }
+  out.append(2, '\0');
+}
+
+// Takes the escaped bytes and their end off the front of `rest`.
+std::optional<std::string> take_escaped(std::string_view& rest) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < rest.size(); ++i) {
+    if (rest[i] != '\0') {
+      out.push_back(rest[i]);
+      continue;
+    }
+    ++i;
+    if (rest[i] == '\0') {
+      rest.remove_prefix(i + 1);
+      return out;
+    }
+    if (rest[i] != '\xff') return std::nullopt;
+    out.push_back('\0');
+  }
+  return std::nullopt;
+}
+
+std::string prefix_of_kind(std::string_view queue, char kind) {
+  std::string out = queue_prefix(queue);
+  out.push_back(kind);
+  return out;
+}
+
+}  // namespace
 
 std::string queue_prefix(std::string_view queue) {
   std::string out;
@@ -36,11 +75,7 @@ std::string dedup_key(std::string_view queue, std::string_view key) { return ord
 
 std::string history_prefix(std::string_view queue, std::string_view id) {
   std::string out = queue_prefix(queue);
-  for (const char c : id) {
-    out.push_back(c);
-    if (c == '\0') out.push_back('\xff');
-  }
-  out.append(2, '\0');
+  append_escaped(out, id);
   return out;
 }
 
@@ -48,6 +83,24 @@ std::string history_key(std::string_view queue, std::string_view id, std::uint64
   std::string out = history_prefix(queue, id);
   base::append_u64be(out, sequence);
   return out;
+}
+
+std::string active_run_prefix(std::string_view queue) { return prefix_of_kind(queue, 'a'); }
+std::string active_run_key(std::string_view queue, std::string_view run) {
+  return active_run_prefix(queue).append(run);
+}
+
+std::string run_prefix(std::string_view queue) { return prefix_of_kind(queue, 'r'); }
+std::string run_key(std::string_view queue, std::string_view run) { return run_prefix(queue).append(run); }
+
+std::string run_orders_prefix(std::string_view queue, std::string_view run) {
+  std::string out = prefix_of_kind(queue, 'o');
+  append_escaped(out, run);
+  return out;
+}
+
+std::string run_order_key(std::string_view queue, std::string_view run, std::string_view id) {
+  return run_orders_prefix(queue, run).append(id);
 }
 
 std::string settings_key(std::string_view queue) { return std::string(settings_prefix).append(queue); }
@@ -77,6 +130,31 @@ std::optional<OrderName> parse_order_key(std::string_view bytes) {
   const std::size_t end = bytes.find('\0');
   if (end == std::string_view::npos || end == 0 || end + 1 == bytes.size()) return std::nullopt;
   return OrderName{bytes.substr(0, end), bytes.substr(end + 1)};
+}
+
+std::optional<RunEntry> parse_run_key(std::string_view bytes) {
+  const std::optional<OrderName> name = parse_order_key(bytes);
+  if (!name) return std::nullopt;
+  std::string_view rest = name->id.substr(1);
+  RunEntry entry;
+  entry.queue = name->queue;
+  switch (name->id[0]) {
+    case 'a': entry.kind = RunEntry::Kind::active; break;
+    case 'r': entry.kind = RunEntry::Kind::run; break;
+    case 'o': entry.kind = RunEntry::Kind::order; break;
+    default: return std::nullopt;
+  }
+  if (entry.kind != RunEntry::Kind::order) {
+    entry.run = rest;
+  } else if (std::optional<std::string> run = take_escaped(rest)) {
+    entry.run = std::move(*run);
+    entry.id = rest;
+    if (entry.id.empty()) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  if (entry.run.empty()) return std::nullopt;
+  return entry;
 }
 
 }  // namespace duelease::store

@@ -8,7 +8,9 @@
 //   history   queue 00 escaped(id) 00 00 sequence:u64be           queue, id, sequence
 //   meta      "format" | "sequence" | "closed" | "settings:" queue | "counts:" queue
 //   app       whatever the application likes
-//   runs      (none yet)
+//   runs      queue 00 'a' run                                    queue, run: runs with live orders, or alive
+//             queue 00 'r' run                                    queue, run: each run
+//             queue 00 'o' escaped(run) 00 00 id                  queue, run, id: the run's live orders
 //
 // A queue name holds no 00 byte, so `queue 00` ends it without ambiguity. i64be is big-endian with the
 // sign bit flipped: byte order is time order. escaped() writes 00 as 00 FF, so that ids of any bytes sort
@@ -39,6 +41,13 @@ std::string dedup_key(std::string_view queue, std::string_view key);
 std::string history_prefix(std::string_view queue, std::string_view id);
 std::string history_key(std::string_view queue, std::string_view id, std::uint64_t sequence);
 
+std::string active_run_prefix(std::string_view queue);
+std::string active_run_key(std::string_view queue, std::string_view run);
+std::string run_prefix(std::string_view queue);
+std::string run_key(std::string_view queue, std::string_view run);
+std::string run_orders_prefix(std::string_view queue, std::string_view run);
+std::string run_order_key(std::string_view queue, std::string_view run, std::string_view id);
+
 inline constexpr std::string_view format_key = "format";
 inline constexpr std::string_view sequence_key = "sequence";
 inline constexpr std::string_view closed_key = "closed";  // The last sequence, once the store is closed.
@@ -63,5 +72,14 @@ struct OrderName {
   std::string_view id;  // Family dedup: the dedup key.
 };
 std::optional<OrderName> parse_order_key(std::string_view bytes);
+
+struct RunEntry {
+  enum class Kind : std::uint8_t { active, run, order };
+  Kind kind{};
+  std::string_view queue;
+  std::string run;
+  std::string_view id;  // order
+};
+std::optional<RunEntry> parse_run_key(std::string_view bytes);
 
 }  // namespace duelease::store

@@ -231,20 +231,71 @@ Result<SettingsRow> decode_settings(std::string_view bytes) {
   return out;
 }
 
+namespace {
+
+void to_proto(const Counts& counts, proto::CountsRow& out) {
+  out.set_wait(counts.wait);
+  out.set_processing(counts.processing);
+  out.set_success(counts.success);
+  out.set_failed(counts.failed);
+  out.set_aborted(counts.aborted);
+}
+
+Counts from_proto(const proto::CountsRow& in) {
+  return Counts{in.wait(), in.processing(), in.success(), in.failed(), in.aborted()};
+}
+
+}  // namespace
+
 std::string encode_counts(const Counts& counts) {
   proto::CountsRow row;
-  row.set_wait(counts.wait);
-  row.set_processing(counts.processing);
-  row.set_success(counts.success);
-  row.set_failed(counts.failed);
-  row.set_aborted(counts.aborted);
+  to_proto(counts, row);
   return bytes_of(row);
 }
 
 Result<Counts> decode_counts(std::string_view bytes) {
   proto::CountsRow row;
   if (!parse(row, bytes)) return corrupt("the counts of a queue do not parse");
-  return Counts{row.wait(), row.processing(), row.success(), row.failed(), row.aborted()};
+  return from_proto(row);
+}
+
+std::string encode_run(const model::RunRecord& run) {
+  proto::RunRow row;
+  row.set_state(static_cast<std::uint32_t>(run.state));
+  if (run.ttl) row.set_ttl_ms(run.ttl->count());
+  if (run.ttl) row.set_expires_ms(ms(run.expires_at));
+  row.set_opened_ms(ms(run.opened_at));
+  if (run.started_at) row.set_started_ms(ms(*run.started_at));
+  if (run.ended_at) row.set_ended_ms(ms(*run.ended_at));
+  if (!run.reason.empty()) row.set_reason(run.reason);
+  to_proto(run.counts, *row.mutable_counts());
+  to_proto(run.purged, *row.mutable_purged());
+  if (!run.unknown.empty()) *row.mutable_unknown_fields() = run.unknown;
+  return bytes_of(row);
+}
+
+Result<model::RunRecord> decode_run(std::string_view bytes) {
+  proto::RunRow row;
+  if (!parse(row, bytes)) return corrupt("a run does not parse");
+  if (row.state() == 0 || row.state() > 255) return corrupt("run state " + std::to_string(row.state()));
+  for (const std::int64_t time : {row.expires_ms(), row.opened_ms(), row.started_ms(), row.ended_ms()}) {
+    if (!valid_time(time)) return corrupt("time of a run out of range");
+  }
+  if (row.has_ttl_ms() && (row.ttl_ms() < limits::lease_ms_min || row.ttl_ms() > limits::lease_ms_max)) {
+    return corrupt("time to live " + std::to_string(row.ttl_ms()));
+  }
+  model::RunRecord run;
+  run.state = static_cast<RunState>(row.state());
+  if (row.has_ttl_ms()) run.ttl = Duration{row.ttl_ms()};
+  if (row.has_ttl_ms()) run.expires_at = time_of(row.expires_ms());
+  run.opened_at = time_of(row.opened_ms());
+  if (row.has_started_ms()) run.started_at = time_of(row.started_ms());
+  if (row.has_ended_ms()) run.ended_at = time_of(row.ended_ms());
+  run.reason = std::move(*row.mutable_reason());
+  run.counts = from_proto(row.counts());
+  run.purged = from_proto(row.purged());
+  run.unknown = row.unknown_fields();
+  return run;
 }
 
 }  // namespace duelease::store

@@ -12,6 +12,7 @@
 #include "duelease/result.h"
 #include "duelease/types.h"
 #include "model/record.h"
+#include "model/run.h"
 #include "store/keys.h"
 
 namespace duelease::store {
@@ -46,6 +47,10 @@ struct SettingsRow {
 };
 std::string encode_settings(const SettingsRow& row);
 Result<SettingsRow> decode_settings(std::string_view bytes);
+
+// Family runs.
+std::string encode_run(const model::RunRecord& run);
+Result<model::RunRecord> decode_run(std::string_view bytes);
 
 std::string encode_counts(const Counts& counts);
 Result<Counts> decode_counts(std::string_view bytes);

@@ -8,11 +8,13 @@
 //   history   history_key             encode_ended                earlier generations of an id
 //   meta      see keys.h              encode_format, _sequence, _settings, _counts
 //   app       the application's own   the application's own
-//   runs                                                          (none yet)
+//   runs      active_run_key              nothing                 runs that are alive or have live orders
+//             run_key                     encode_run              each run
+//             run_order_key               nothing                 orders of a run that are alive
 //
 // A life is six writes: schedule puts queue and orders; a claim moves the record from queue to leases
 // (no read: the queue entry is the record) and leaves orders alone; complete deletes the lease and puts
-// orders.
+// orders. An order with a run has two more: its row in runs comes and goes with it.
 #pragma once
 
 #include <array>

@@ -45,6 +45,22 @@ TEST_CASE("coroutines call a client as they call an engine", "[client]") {
   CHECK(completed.get() == 10);
 }
 
+TEST_CASE("a run over duelease/asio.h", "[client]") {
+  Served served;
+  const auto client = served.client();
+  const auto in_both = [](auto& service, const std::string& queue) {
+    const auto state = [](std::future<Result<RunState>> answer) { return well(answer.get()); };
+    CHECK(state(async_run_open(service, {queue, "r", std::nullopt}, use_future)) == RunState::creating);
+    CHECK(state(async_run_start(service, {queue, "r"}, use_future)) == RunState::running);
+    CHECK(state(async_run_beat(service, {queue, "r"}, use_future)) == RunState::running);
+    CHECK(state(async_run_done(service, {queue, "r", false}, use_future)) == RunState::done);
+    CHECK(state(async_run_open(service, {queue, "s", std::nullopt}, use_future)) == RunState::creating);
+    CHECK(state(async_run_error(service, {queue, "s", "no paper"}, use_future)) == RunState::error);
+  };
+  in_both(*client, "remote");
+  in_both(served.engine(), "here");
+}
+
 TEST_CASE("a stop cancels a claim that waits on a server", "[client]") {
   Served served;
   const auto client = served.client();

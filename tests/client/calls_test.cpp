@@ -41,6 +41,9 @@ TEST_CASE("what a producer calls", "[client]") {
   CHECK(seen->payload == *order.payload);
   CHECK(seen->key == order.key);
   CHECK(seen->priority == 7);
+  CHECK(seen->tries == 25);
+  CHECK(seen->tries_used == 0);
+  CHECK(seen->sequence == well(served.engine().order("q", order.id))->sequence);
   CHECK_FALSE(well(client->order("q", "none")));
 
   CHECK(outcome(client->cancel({"q", order.id, false})) == Outcome::aborted);
@@ -84,6 +87,49 @@ TEST_CASE("what a worker calls", "[client]") {
 
   CHECK(outcome(client->release(report_on<ReleaseRequest>(claimed[2]))) == Outcome::requeued);
   CHECK(well(client->pop({"q", 10})).size() == 3);
+}
+
+TEST_CASE("what the owner of a run calls", "[client]") {
+  Served served;
+  const auto client = served.client();
+  CHECK(well(client->run_open({"q", "r", Duration{60'000}})) == RunState::creating);
+  ScheduleRequest order = order_of("q", "a");
+  order.run = "r";
+  CHECK(outcome(client->schedule(order)) == Outcome::scheduled);
+  CHECK(well(client->run_start({"q", "r"})) == RunState::running);
+  CHECK(well(client->run_beat({"q", "r"})) == RunState::running);
+  const Result<RunState> busy = client->run_done({"q", "r"});
+  REQUIRE_FALSE(busy);
+  CHECK(busy.error().code == Code::busy);
+  CHECK_THAT(busy.error().message, Catch::Contains("1 orders in WAIT"));
+
+  const std::vector<Claimed> claimed = well(client->claim(claim_of("q", "w")));
+  REQUIRE(claimed.size() == 1);
+  CHECK(claimed[0].run == "r");
+  CHECK(outcome(client->complete(report_on<CompleteRequest>(claimed[0]))) == Outcome::completed);
+  CHECK(well(client->run_done({"q", "r"})) == RunState::done);
+  CHECK(client->run_start({"q", "r"}).error().code == Code::not_alive);
+  order.id = "b";
+  CHECK(client->schedule(order).error().code == Code::not_alive);
+
+  const Run seen = well(client->run("q", "r"));
+  const Run here = well(served.engine().run("q", "r"));
+  CHECK(seen.queue == "q");
+  CHECK(seen.run == "r");
+  CHECK(seen.state == RunState::done);
+  CHECK(seen.ttl == Duration{60'000});
+  CHECK_FALSE(seen.expires_at);
+  CHECK(seen.opened_at == here.opened_at);
+  CHECK(seen.started_at == here.started_at);
+  CHECK(seen.ended_at == here.ended_at);
+  CHECK(seen.counts == Counts{.success = 1});
+
+  CHECK(well(client->run_open({"q", "s", std::nullopt})) == RunState::creating);
+  CHECK(well(client->run_error({"q", "s", "no paper"})) == RunState::error);
+  CHECK(well(client->run("q", "s")).reason == "no paper");
+  CHECK(well(client->runs("q")) == std::vector<std::string>{"r", "s"});
+  CHECK(client->run("q", "none").error().code == Code::not_found);
+  CHECK(client->runs("none").error().code == Code::not_found);
 }
 
 TEST_CASE("what upkeep calls", "[client]") {

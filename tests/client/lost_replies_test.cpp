@@ -79,6 +79,23 @@ TEST_CASE("a lost reply to release answers stale, and one to extend is extended"
   CHECK(well(served.engine().order("q", order.id))->state == State::wait);
 }
 
+TEST_CASE("a lost reply about a run is asked for again", "[client]") {
+  Served served;
+  const auto client = served.client();
+  const auto lost = [&](const auto& call) {
+    served.proxy().lose_next_reply();
+    return well(call());
+  };
+  CHECK(lost([&] { return client->run_open({"q", "r", std::nullopt}); }) == RunState::creating);
+  CHECK(lost([&] { return client->run_start({"q", "r"}); }) == RunState::running);
+  CHECK(lost([&] { return client->run_beat({"q", "r"}); }) == RunState::running);
+  CHECK(lost([&] { return client->run_done({"q", "r"}); }) == RunState::done);
+  well(client->run_open({"q", "s", std::nullopt}));
+  CHECK(lost([&] { return client->run_error({"q", "s", "no paper"}); }) == RunState::error);
+  CHECK(lost([&] { return client->run("q", "s"); }).reason == "no paper");
+  CHECK(lost([&] { return client->runs("q"); }).size() == 2);
+}
+
 TEST_CASE("a lost reply to schedule is for the caller to judge", "[client]") {
   Served served;
   const auto client = served.client();

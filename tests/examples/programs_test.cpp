@@ -87,6 +87,26 @@ TEST_CASE("unpaid orders: each is paid or cancelled, and once", "[examples]") {
   CHECK(figure(ran.output, "forgotten") == 0);
 }
 
+TEST_CASE("factory: two runs race, one is repeated, one dies, and each lot is made once", "[examples]") {
+  const Ran ran = run("factory");
+  INFO(ran.output);
+  CHECK(ran.exit == 0);
+  CHECK(figure(ran.output, "scheduled") == 1000);
+  CHECK(figure(ran.output, "refused") == 1000);
+  CHECK(figure(ran.output, "made") == 666);
+  CHECK(figure(ran.output, "failed") == 334);
+  CHECK(figure(ran.output, "scheduled again") == 334);
+  CHECK(figure(ran.output, "refused as made") == 666);
+  CHECK(figure(ran.output, "made after all") == 334);
+  CHECK(ran.output.find("no heartbeat within 30000 ms") != std::string::npos);
+  CHECK(figure(ran.output, "scheduled anew") == 1000);
+  CHECK(figure(ran.output, "void") == 1000);
+  CHECK(figure(ran.output, "made twice") == 0);
+  CHECK(figure(ran.output, "never made") == 0);
+  CHECK(figure(ran.output, "left waiting") == 0);
+  CHECK(figure(ran.output, "violations") == 0);
+}
+
 TEST_CASE("quickstart: its order is cancelled once, however often it is run", "[examples]") {
   std::string folder = (fs::temp_directory_path() / "quickstart-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);

@@ -193,6 +193,8 @@ std::string fault_in_value(const Value& value) {
            fault_as("names", value, read_names, print_names),
            fault_as("stats", value, read_stats, print_stats),
            fault_as("settings", value, read_settings, print_settings),
+           fault_as("run state", value, read_run_state, print_run_state),
+           fault_as("run", value, read_run, print_run),
            fault_as("check", value, read_check, print_check),
            fault_as("text", value, read_text, print_text),
            fault_as("count", value, read_count, print_count),

@@ -26,6 +26,9 @@ const std::vector<std::string> all_keys = {"k", "\0"s, "\xff\xff"s, "1", "a\0"s,
 // Joined without care, worker and request would be the same for some of these.
 const std::vector<std::string> all_workers = {"w", "w\0"s, "w1", "w\0r"s, std::string(128, 'w'), "\xff"s};
 const std::vector<std::string> all_requests = {"", "", "r", "\0r"s, "1", "1\0r"s, std::string(128, 'r')};
+// An ended run does not come back, so there must be many.
+const std::vector<std::string> all_runs = {"r", "\0"s, "r\0"s, "\xff"s, "\0\xff"s, std::string(127, '\0')};
+constexpr std::uint64_t runs_of_a_name = 20;
 const std::vector<std::string> app_keys = {"x", "\0"s, "\xff\xff"s, "y",
                                            std::string(limits::app_key_bytes_max, 'z')};
 
@@ -46,6 +49,8 @@ Profile draw_profile(Random& random) {
   profile.keys = some_of(all_keys, 1 + random.below(all_keys.size()));
   profile.workers = some_of(all_workers, 1 + random.below(all_workers.size()));
   profile.requests = some_of(all_requests, 1 + random.below(all_requests.size()));
+  profile.runs = some_of(all_runs, 1 + random.below(all_runs.size()));
+  profile.runs_percent = random.pick(std::vector<std::uint64_t>{0, 10, 50, 90});
   profile.options.upkeep = !random.one_in(5);
   profile.options.restart_grace = random.pick(std::vector<Duration>{0ms, 1ms, 5s, 1h});
   profile.options.claims_waiting_max = random.pick(std::vector<std::size_t>{0, 1, 3, 100'000, 100'000});
@@ -174,14 +179,19 @@ ScheduleRequest CommandSource::draw_one_of_many(std::uint64_t number, Now now) {
   out.due = now.wall - Duration{random_.between(-1000, 10'000)};
   out.payload = draw_payload();
   if (random_.one_in(4)) out.priority = 127;
+  if (random_.percent(profile_.runs_percent)) {
+    const bool is_first = !random_.one_in(3);
+    out.run = is_first ? profile_.runs.front() : random_.pick(profile_.runs);
+    if (is_first) out.priority = 126;  // Many of one run in a row.
+  }
   return out;
 }
 
-ScheduleRequest CommandSource::draw_schedule(Now now) {
+ScheduleRequest CommandSource::draw_schedule(const Oracle& oracle, Now now) {
   ScheduleRequest out{.queue = queue(), .id = id(), .due = draw_due(now)};
   if (!random_.one_in(3)) out.payload = draw_payload();
   if (random_.one_in(3)) out.key = random_.pick(profile_.keys);
-  if (random_.one_in(100)) out.run = "run";
+  if (random_.percent(profile_.runs_percent)) out.run = draw_run(oracle, out.queue);
   if (random_.one_in(3)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 1, 127, 128, 129, 255});
   if (random_.one_in(3))
     out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, 1, 2, 3, limits::tries_max});
@@ -260,14 +270,86 @@ engine::PurgeBatch CommandSource::draw_purge_batch() {
   return out;
 }
 
+// Mostly one that is alive; of those that have ended, and of those that never were, some.
+std::string CommandSource::draw_run(const Oracle& oracle, const std::string& queue) {
+  const auto found = oracle.queues().find(queue);
+  if (found != oracle.queues().end() && !found->second.runs.empty() && !random_.one_in(20)) {
+    for (int i = 0; i < 4; ++i) {
+      const auto& [name, run] = random_.pick(found->second.runs);
+      const bool is_alive = run.state == RunState::creating || run.state == RunState::running;
+      if (is_alive || random_.one_in(30)) return name;
+    }
+  }
+  const std::string name = random_.pick(profile_.runs);
+  const std::uint64_t number = random_.below(runs_of_a_name);
+  return number == 0 ? name : name + static_cast<char>('a' + number);
+}
+
+engine::Body CommandSource::draw_of_run(const Oracle& oracle) {
+  const std::string& in = queue();
+  const std::string run = draw_run(oracle, in);
+  const std::uint64_t roll = random_.below(100);
+  if (roll < 45) {
+    RunOpenRequest out{.queue = in, .run = random_.one_in(4) ? run : draw_run(Oracle({}), in)};
+    if (random_.one_in(2)) {
+      out.ttl =
+          random_.pick(std::vector<Duration>{1ms, 100ms, 2s, 10s, 1min, 1h, Duration{limits::lease_ms_max}});
+    }
+    return out;
+  }
+  if (roll < 60) return RunStartRequest{.queue = in, .run = run};
+  if (roll < 75) return RunBeatRequest{.queue = in, .run = run};
+  if (roll < 88) return RunDoneRequest{.queue = in, .run = run, .force = random_.one_in(4)};
+  RunErrorRequest out{.queue = in, .run = run};
+  if (random_.one_in(2)) out.reason = std::string(random_.below(2 * limits::error_bytes_max), 'e');
+  return out;
+}
+
+// Whoever comes between the end of a run and its sweep.
+engine::Body CommandSource::draw_at_orphan(const Oracle& oracle, Now now) {
+  const auto& [run, sweep] = *oracle.run_sweeps().begin();
+  const OracleQueue& in = oracle.queues().at(run.first);
+  const auto is_orphan = [&](const auto& order) { return in.is_orphan(order.second.record); };
+  const auto first = in.orders.lower_bound(sweep.from);
+  const auto orphan = std::find_if(first, in.orders.end(), is_orphan);
+  const std::string& orphan_id = orphan->first;
+  ScheduleRequest out = draw_schedule(oracle, now);
+  out.queue = run.first;
+  if (out.run) out.run = draw_run(oracle, out.queue);
+  switch (random_.below(10)) {
+    case 0:
+    case 1: out.id = orphan_id; return out;
+    case 2:
+    case 3: {
+      const auto has_key = [&](const auto& order) { return is_orphan(order) && order.second.record.key; };
+      const auto owner = std::find_if(first, in.orders.end(), has_key);
+      if (owner != in.orders.end()) out.key = owner->second.record.key;
+      out.id = "heir " + std::to_string(random_.below(20));
+      return out;
+    }
+    case 4: return CancelRequest{.queue = out.queue, .id = orphan_id, .force = random_.one_in(2)};
+    case 5: return RescheduleRequest{.queue = out.queue, .id = orphan_id, .due = out.due};
+    case 6: return RetryRequest{.queue = out.queue, .id = orphan_id};
+    case 7: return engine::PurgeBatch{out.queue, State::aborted, Duration{0}, {orphan_id, id()}};
+    case 8: return PopRequest{.queue = out.queue, .count = 1};
+    default: {
+      ClaimRequest claim = draw_claim();
+      claim.queues.front() = out.queue;
+      return claim;
+    }
+  }
+}
+
 engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
+  if (!oracle.run_sweeps().empty() && random_.one_in(3)) return draw_at_orphan(oracle, now);
+  if (profile_.runs_percent > 0 && random_.one_in(15)) return draw_of_run(oracle);
   const std::uint64_t roll = random_.below(100);
   // Who has nothing in hand asks for something, mostly.
   if (roll >= 69 && oracle.leases().empty() && !random_.one_in(4)) {
-    if (random_.one_in(2)) return draw_schedule(now);
+    if (random_.one_in(2)) return draw_schedule(oracle, now);
     return draw_claim();
   }
-  if (roll < 28) return draw_schedule(now);
+  if (roll < 28) return draw_schedule(oracle, now);
   if (roll < 47) return draw_claim();
   if (roll < 50) {
     return PopRequest{.queue = queue(), .count = random_.pick(std::vector<std::uint32_t>{1, 2, 10'000})};
@@ -408,6 +490,13 @@ void spoil_one(RetryRequest& request, Random& random) { request.due = bad_time(r
 // Has no value to spoil but its names.
 void spoil_one(CancelRequest& request, Random&) { request.id = ""; }
 void spoil_one(engine::PurgeBatch&, Random&) {}
+
+void spoil_one(RunOpenRequest& request, Random& random) { request.ttl = bad_lease(random); }
+template <class Request>
+requires requires(Request& request) { request.run.size(); }
+void spoil_one(Request& request, Random& random) {
+  request.run = too_short_or_long(limits::run_bytes_max, random);
+}
 
 // The name of the queue or of the order.
 template <class Request>

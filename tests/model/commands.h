@@ -21,6 +21,8 @@ struct Profile {
   std::vector<std::string> keys;
   std::vector<std::string> workers;
   std::vector<std::string> requests;
+  std::vector<std::string> runs;
+  std::uint64_t runs_percent = 0;  // Of the orders that are scheduled; 0: there are no runs at all.
   engine::CoreOptions options;
   Time start{};
   static constexpr std::uint64_t many = 2500;
@@ -53,7 +55,10 @@ class CommandSource {
   };
 
   engine::Body draw_command(const Oracle& oracle, Now now);
-  ScheduleRequest draw_schedule(Now now);
+  ScheduleRequest draw_schedule(const Oracle& oracle, Now now);
+  engine::Body draw_of_run(const Oracle& oracle);
+  engine::Body draw_at_orphan(const Oracle& oracle, Now now);
+  std::string draw_run(const Oracle& oracle, const std::string& queue);
   ClaimRequest draw_claim();
   FailRequest draw_fail(const Oracle& oracle, Now now);
   QueueSetRequest draw_settings();

@@ -33,6 +33,7 @@ struct Row {
   std::optional<model::Record> record{};
   std::optional<store::Place> place{};
   std::optional<model::Lease> lease{};
+  std::optional<model::RunRecord> run{};
   std::string text{};
 
   bool operator==(const Row&) const = default;
@@ -50,6 +51,7 @@ std::string row_text(const Row& row) {
            std::to_string(row.lease->length.count()) + " request " + shown(row.lease->request) + " unknown " +
            shown(row.lease->unknown);
   }
+  if (row.run) return describe(*row.run);
   return row.record ? describe(*row.record) : shown(row.text);
 }
 
@@ -61,7 +63,7 @@ void compare_family(const store::MemoryStore& store, Family family, const Rows& 
     const auto wanted = expected.find(key);
     require(wanted != expected.end(),
             [&] { return "family " + name + " has a row too many: " + shown(key); });
-    const Row found = decode(value);
+    const Row found = decode(key, value);
     require(found == wanted->second, [&] {
       return "family " + name + ", row " + shown(key) + "\n  is     " + row_text(found) + "\n  not    " +
              row_text(wanted->second);
@@ -74,8 +76,27 @@ void compare_family(const store::MemoryStore& store, Family family, const Rows& 
 }
 
 struct Expected {
-  Rows queue, leases, orders, dedup, history, app;
+  Rows queue, leases, orders, dedup, runs, history, app;
 };
+
+// A row for each run, one more while it is alive or has live orders, and one for each of these.
+void expect_runs(const std::string& queue_name, const OracleQueue& queue, Rows& out) {
+  std::map<std::string, Counts> counts = queue.run_counts();
+  for (const auto& [name, run] : queue.runs) {
+    model::RunRecord record = run;
+    record.counts = counts[name];
+    const bool has_ended = run.state == RunState::done || run.state == RunState::error;
+    if (!has_ended || record.counts.wait > 0 || record.counts.processing > 0) {
+      out.emplace(store::active_run_key(queue_name, name), Row{});
+    }
+    out.emplace(store::run_key(queue_name, name), Row{.run = std::move(record)});
+  }
+  for (const auto& [id, order] : queue.orders) {
+    const model::Record& record = order.record;
+    const bool is_live = record.state == State::wait || record.state == State::processing;
+    if (record.run && is_live) out.emplace(store::run_order_key(queue_name, *record.run, id), Row{});
+  }
+}
 
 Expected expected_rows(const Oracle& oracle) {
   Expected out;
@@ -92,6 +113,7 @@ Expected expected_rows(const Oracle& oracle) {
         out.leases.emplace(key, Row{.lease = lease_of(order)});
       }
     }
+    expect_runs(queue_name, queue, out.runs);
     for (const auto& [key, id] : queue.owners)
       out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
     for (const auto& [place, record] : queue.history) {
@@ -102,7 +124,14 @@ Expected expected_rows(const Oracle& oracle) {
   return out;
 }
 
-Row decode_order(const std::string& value) {
+Row decode_run(const std::string& key, const std::string& value) {
+  const std::optional<store::RunEntry> entry = store::parse_run_key(key);
+  require(entry.has_value(), "a key of family runs does not parse");
+  if (entry->kind != store::RunEntry::Kind::run) return {.text = value};
+  return {.run = good(store::decode_run(value), "a row of family runs")};
+}
+
+Row decode_order(const std::string&, const std::string& value) {
   store::OrderRow row = good(store::decode_order(value), "a row of family orders");
   if (const store::Place* place = std::get_if<store::Place>(&row)) return {.place = *place};
   return {.record = std::get<model::Record>(std::move(row))};
@@ -134,20 +163,20 @@ void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
 }  // namespace
 
 void compare_rows(const Oracle& oracle, const store::MemoryStore& store) {
-  const auto as_text = [](const std::string& value) { return Row{.text = value}; };
+  const auto as_text = [](const std::string&, const std::string& value) { return Row{.text = value}; };
   const Expected expected = expected_rows(oracle);
-  compare_family(store, Family::queue, expected.queue, [](const std::string& value) {
+  compare_family(store, Family::queue, expected.queue, [](const std::string&, const std::string& value) {
     return Row{.record = good(store::decode_waiting(value), "a row of family queue")};
   });
-  compare_family(store, Family::leases, expected.leases, [](const std::string& value) {
+  compare_family(store, Family::leases, expected.leases, [](const std::string&, const std::string& value) {
     return Row{.lease = good(store::decode_lease(value), "a row of family leases")};
   });
   compare_family(store, Family::orders, expected.orders, decode_order);
   compare_family(store, Family::dedup, expected.dedup, as_text);
-  compare_family(store, Family::history, expected.history, [](const std::string& value) {
+  compare_family(store, Family::history, expected.history, [](const std::string&, const std::string& value) {
     return Row{.record = good(store::decode_ended(value), "a row of family history")};
   });
-  compare_family(store, Family::runs, {}, as_text);
+  compare_family(store, Family::runs, expected.runs, decode_run);
   compare_family(store, Family::app, expected.app, as_text);
   compare_meta(oracle, store);
 }
@@ -180,6 +209,7 @@ std::string_view reason(const OracleQueue& queue, const std::string& id, Time no
   if (order == queue.orders.end()) return "no such order";
   switch (order->second.record.state) {
     case State::wait:
+      if (queue.is_orphan(order->second.record)) return "has ended";
       if (order->second.record.due > now) return "due in";
       return queue.settings.paused ? "paused" : "due";
     case State::processing: return "leased by";
@@ -255,6 +285,29 @@ void compare_stats(const store::MemoryStore& store, const std::string& name, con
               std::to_string(expected.due) + " overdue " + std::to_string(expected.oldest_overdue.count()));
 }
 
+void compare_runs(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue) {
+  std::map<std::string, Counts> counts = queue.run_counts();
+  std::vector<std::string> names;
+  for (const auto& [run_name, run] : queue.runs) {
+    names.push_back(run_name);
+    const Run read = good(engine::read_run(store, name, run_name), "run", name, run_name);
+    const bool is_over = run.state == RunState::done || run.state == RunState::error;
+    const bool has_end = run.ttl && !is_over;
+    const bool is_same_end =
+        has_end ? read.expires_at == std::optional{run.expires_at} : !read.expires_at.has_value();
+    const bool is_same = read.queue == name && read.run == run_name && read.state == run.state &&
+                         read.ttl == run.ttl && is_same_end && read.opened_at == run.opened_at &&
+                         read.started_at == run.started_at && read.ended_at == run.ended_at &&
+                         read.reason == run.reason && read.counts == counts[run_name] &&
+                         read.purged == run.purged;
+    require(is_same, [&] { return "run " + named(name, run_name) + " is read other than " + describe(run); });
+  }
+  require(good(engine::read_runs(store, name), "runs of queue", name) == names,
+          "the runs of queue " + name + " differ");
+  const Result<Run> absent = engine::read_run(store, name, "absent");
+  require(!absent && absent.error().code == Code::not_found, "a run that is not there");
+}
+
 void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
   std::vector<std::string> names;
   for (const auto& [name, queue] : oracle.queues()) {
@@ -271,6 +324,8 @@ void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
     require(!settings && settings.error().code == Code::not_found, "settings of a queue that is not there");
     const Result<Page> page = engine::read_list(store, {.queue = absent});
     require(!page && page.error().code == Code::not_found, "a list of a queue that is not there");
+    const Result<std::vector<std::string>> runs = engine::read_runs(store, absent);
+    require(!runs && runs.error().code == Code::not_found, "the runs of a queue that is not there");
     const Result<CheckReport> check = engine::check_store(store, absent);
     require(!check && check.error().code == Code::not_found, "a check of a queue that is not there");
   }
@@ -282,6 +337,7 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
   compare_queues(oracle, store);
   for (const auto& [name, queue] : oracle.queues()) {
     compare_stats(store, name, queue, now.wall);
+    compare_runs(store, name, queue);
     const auto limit = random.pick(std::vector<std::uint32_t>{1, 2, 3, 100, 10'000});
     const std::uint32_t limit_or_more = queue.orders.size() > 100 ? std::max(limit, 100U) : limit;
     compare_list(store, name, queue, std::nullopt, limit_or_more);

@@ -109,6 +109,17 @@ Line line(const engine::PurgeBatch& r) {
   out.add("queue", r.queue).add("state", std::string(state_name(r.state))).add("older", r.older);
   return out.list("ids", r.ids);
 }
+Line line(const RunOpenRequest& r) {
+  return Line("run_open").add("queue", r.queue).add("run", r.run).add("ttl", r.ttl);
+}
+Line line(const RunStartRequest& r) { return Line("run_start").add("queue", r.queue).add("run", r.run); }
+Line line(const RunBeatRequest& r) { return Line("run_beat").add("queue", r.queue).add("run", r.run); }
+Line line(const RunDoneRequest& r) {
+  return Line("run_done").add("queue", r.queue).add("run", r.run).flag("force", r.force);
+}
+Line line(const RunErrorRequest& r) {
+  return Line("run_error").add("queue", r.queue).add("run", r.run).add("reason", r.reason);
+}
 
 }  // namespace
 
@@ -176,6 +187,16 @@ std::string describe(const Counts& c) {
          " failed " + number(c.failed) + " aborted " + number(c.aborted);
 }
 
+std::string describe(const model::RunRecord& r) {
+  Line out{std::string(run_state_name(r.state))};
+  out.add("ttl", r.ttl).add("expires_at", r.expires_at).add("opened_at", r.opened_at);
+  out.add("started_at", r.started_at).add("ended_at", r.ended_at).add("reason", r.reason);
+  out.add("unknown", r.unknown);
+  return out.text() + " counts: " + describe(r.counts) + " purged: " + describe(r.purged);
+}
+
+std::string describe(RunState state) { return "run " + std::string(run_state_name(state)); }
+
 std::string describe(const Result<engine::Reply>& reply) {
   if (!reply)
     return "error " + std::string(code_name(reply.error().code)) + " " + shown(reply.error().message);
@@ -227,6 +248,7 @@ bool same_value(const std::vector<Claimed>& a, const std::vector<Claimed>& b) {
 
 bool same_value(std::uint64_t a, std::uint64_t b) { return a == b; }
 bool same_value(const QueueSettings& a, const QueueSettings& b) { return a == b; }
+bool same_value(RunState a, RunState b) { return a == b; }
 
 }  // namespace
 

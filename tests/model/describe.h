@@ -7,6 +7,7 @@
 #include "duelease/clock.h"
 #include "engine/command.h"
 #include "engine/core.h"
+#include "model/run.h"
 
 namespace duelease::model_test {
 
@@ -19,6 +20,8 @@ std::string describe(const Answer& answer);
 std::string describe(const Claimed& claimed);
 std::string describe(const QueueSettings& settings);
 std::string describe(const Counts& counts);
+std::string describe(const model::RunRecord& run);
+std::string describe(RunState state);
 std::string describe(const Result<engine::Reply>& reply);
 std::string describe(const engine::Served& served);
 

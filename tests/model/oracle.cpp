@@ -37,6 +37,10 @@ Time later(Time from, Duration by) { return std::min(from + by, Time{Duration{li
 // What an order counts for in Options::claim_reply_bytes_max.
 std::size_t reply_bytes(const model::Record& record) { return record.payload.size() + 512; }
 
+bool is_alive(const model::RunRecord& run) {
+  return run.state == RunState::creating || run.state == RunState::running;
+}
+
 bool is_blocking(State state) {
   return state == State::wait || state == State::processing || state == State::success;
 }
@@ -72,6 +76,27 @@ Counts OracleQueue::counts() const {
     }
   }
   return sum;
+}
+
+std::map<std::string, Counts> OracleQueue::run_counts() const {
+  std::map<std::string, Counts> out;
+  for (const auto& [id, order] : orders) {
+    if (order.record.run) model::count_of(out[*order.record.run], order.record.state) += 1;
+  }
+  for (const auto& [place, record] : history) {
+    if (record.run) model::count_of(out[*record.run], record.state) += 1;
+  }
+  for (const auto& [name, run] : runs) {
+    for (const State state : all_states) {
+      Counts purged = run.purged;
+      model::count_of(out[name], state) += model::count_of(purged, state);
+    }
+  }
+  return out;
+}
+
+bool OracleQueue::is_orphan(const model::Record& record) const {
+  return record.state == State::wait && record.run && !is_alive(runs.at(*record.run));
 }
 
 model::Lease lease_of(const OracleOrder& order) {
@@ -147,8 +172,16 @@ bool Oracle::sweep(const Name& name, Time now) {
   return true;
 }
 
-// With its history: the id starts anew.
+// With its history: the id starts anew. Runs remember how many they had.
 void Oracle::purge(const Name& name) {
+  OracleQueue& queue = queues_.at(name.first);
+  const auto count = [&](const model::Record& record) {
+    if (record.run) model::count_of(queue.runs.at(*record.run).purged, record.state) += 1;
+  };
+  count(queue.orders.at(name.second).record);
+  for (const auto& [place, record] : queue.history) {
+    if (place.first == name.second) count(record);
+  }
   set(name, std::nullopt);
   std::erase_if(queues_.at(name.first).history,
                 [&](const auto& row) { return row.first.first == name.second; });
@@ -194,15 +227,18 @@ std::optional<std::string> Oracle::key_blocker(const OracleQueue& queue,
 Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   const auto known = queues_.find(request.queue);
   const QueueSettings settings = known == queues_.end() ? QueueSettings{} : known->second.settings;
-  if (request.run) return fail(Code::not_found, "");  // The model of runs comes here.
+  if (request.run) {
+    if (const std::optional<Code> why = dead_run(request.queue, *request.run)) return fail(*why, "");
+  }
   if (request.payload && request.payload->size() > settings.payload_bytes_max)
     return fail(Code::too_large, "");
 
   const Name name{request.queue, request.id};
-  const OracleOrder* before = find(request.queue, request.id);
+  const OracleOrder* before = meet(request.queue, request.id);
   if (before && before->record.state == State::wait && request.upsert) {
-    // An order keeps its key while it waits.
+    // An order keeps its key and its run while it waits.
     if (request.key && request.key != before->record.key) return fail(Code::invalid, "");
+    if (request.run && request.run != before->record.run) return fail(Code::invalid, "");
     OracleOrder order = *before;
     order.record.due = request.due;
     if (request.payload) order.record.payload = *request.payload;
@@ -219,10 +255,14 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   }
   if (known != queues_.end()) {
     if (const std::optional<std::string> blocker = key_blocker(known->second, request.key, request.id)) {
-      const model::Record& record = known->second.orders.at(*blocker).record;
-      if (!lapsed(known->second, record, now_.wall))
-        return answer_of(Outcome::duplicate, record.state, {}, *blocker);
-      purge({request.queue, *blocker});
+      const model::Record& record = meet(request.queue, *blocker)->record;
+      if (is_blocking(record.state)) {
+        if (!lapsed(known->second, record, now_.wall))
+          return answer_of(Outcome::duplicate, record.state, {}, *blocker);
+        purge({request.queue, *blocker});
+      } else {
+        marks_.emplace_back("an orphan gave its key to another order");
+      }
     }
   }
   if (id_lapsed) {
@@ -238,6 +278,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   order.record.priority = request.priority.value_or(128);
   order.record.tries = request.tries.value_or(settings.tries);
   order.record.key = request.key;
+  order.record.run = request.run;
   order.record.payload = request.payload.value_or("");
   order.record.created_at = now_.wall;
   stamp(order.record);
@@ -247,7 +288,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const RescheduleRequest& request) {
-  const OracleOrder* found = find(request.queue, request.id);
+  const OracleOrder* found = meet(request.queue, request.id);
   if (!found) return answer_of(Outcome::not_found);
   if (found->record.state != State::wait) return answer_of(Outcome::refused, found->record.state);
   OracleOrder order = *found;
@@ -258,7 +299,7 @@ Oracle::Answered Oracle::on(const RescheduleRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const CancelRequest& request) {
-  const OracleOrder* found = find(request.queue, request.id);
+  const OracleOrder* found = meet(request.queue, request.id);
   if (!found) return answer_of(Outcome::not_found);
   const State state = found->record.state;
   if (state == State::aborted) return answer_of(Outcome::aborted, State::aborted);
@@ -273,14 +314,19 @@ Oracle::Answered Oracle::on(const CancelRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const RetryRequest& request) {
-  const OracleOrder* found = find(request.queue, request.id);
+  const OracleOrder* found = meet(request.queue, request.id);
   if (!found) return answer_of(Outcome::not_found);
   if (found->record.state != State::failed) return answer_of(Outcome::refused, found->record.state);
+  if (found->record.run) {
+    if (const std::optional<Code> why = dead_run(request.queue, *found->record.run)) return fail(*why, "");
+  }
   const OracleQueue& queue = queues_.at(request.queue);
   if (const std::optional<std::string> blocker = key_blocker(queue, found->record.key, request.id)) {
-    const model::Record& record = queue.orders.at(*blocker).record;
-    if (!lapsed(queue, record, now_.wall)) return answer_of(Outcome::duplicate, record.state, {}, *blocker);
-    purge({request.queue, *blocker});
+    const model::Record& record = meet(request.queue, *blocker)->record;
+    if (is_blocking(record.state)) {
+      if (!lapsed(queue, record, now_.wall)) return answer_of(Outcome::duplicate, record.state, {}, *blocker);
+      purge({request.queue, *blocker});
+    }
     found = find(request.queue, request.id);
   }
   OracleOrder order = *found;
@@ -311,7 +357,7 @@ Oracle::Answered Oracle::on(const engine::PurgeBatch& request) {
   if (!queues_.contains(request.queue)) return fail(Code::not_found, "");
   std::uint64_t purged = 0;
   for (const std::string& id : request.ids) {
-    const OracleOrder* order = find(request.queue, id);
+    const OracleOrder* order = meet(request.queue, id);
     if (!order || order->record.state != request.state) continue;
     if (order->record.updated_at > now_.wall - request.older) continue;
     purge({request.queue, id});
@@ -322,28 +368,48 @@ Oracle::Answered Oracle::on(const engine::PurgeBatch& request) {
 
 // ---- Claims -------------------------------------------------------------------------------------
 
-// The most urgent priority first; within it the earliest due, then by id.
-std::vector<Oracle::Name> Oracle::next_due(const std::string& queue, std::size_t count) const {
-  std::vector<Name> out;
+bool Oracle::is_due(const std::string& queue) const {
   const auto found = queues_.find(queue);
-  if (found == queues_.end() || found->second.settings.paused) return out;
-  for (const auto& [priority, line] : found->second.lines) {
-    for (const auto& [due, id] : line) {
-      if (out.size() == count || due > now_.wall) break;
-      out.emplace_back(queue, id);
+  return found != queues_.end() && !found->second.settings.paused &&
+         std::ranges::any_of(found->second.lines, [&](const auto& line) {
+           return !line.second.empty() && line.second.begin()->first <= now_.wall;
+         });
+}
+
+// The most urgent priority first; within it the earliest due, then by id.
+std::vector<Oracle::Name> Oracle::take_due(const std::string& queue_name, std::size_t count, Room& room) {
+  std::vector<Name> out;
+  if (!is_due(queue_name)) return out;
+  OracleQueue& queue = queues_.at(queue_name);
+  for (auto& [priority, line] : queue.lines) {
+    std::uint32_t orphans = 0;
+    for (auto next = line.begin(); next != line.end() && next->first <= now_.wall && out.size() < count;) {
+      const Name name{queue_name, (next++)->second};
+      const model::Record& record = queue.orders.at(name.second).record;
+      if (queue.is_orphan(record)) {
+        abort_orphan(name);
+        marks_.emplace_back("a claim came across an orphan");
+        if (++orphans == limits::orphan_pass_max) break;
+        continue;
+      }
+      room.bytes += reply_bytes(record);
+      room.is_full = room.bytes > options_.claim_reply_bytes_max && !room.is_first;
+      if (room.is_full) return out;
+      room.is_first = false;
+      out.push_back(name);
     }
+    if (orphans == limits::orphan_pass_max) marks_.emplace_back("a claim came across too many orphans");
   }
   return out;
 }
 
 std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
   std::vector<Claimed> out;
-  std::size_t bytes = 0;
+  Room room;
   for (const std::string& queue : request.queues) {
-    for (const Name& name : next_due(queue, request.count - out.size())) {
+    if (room.is_full || out.size() == request.count) break;
+    for (const Name& name : take_due(queue, request.count - out.size(), room)) {
       OracleOrder order = *find(name.first, name.second);
-      bytes += reply_bytes(order.record);
-      if (bytes > options_.claim_reply_bytes_max && !out.empty()) return out;
       order.record.state = State::processing;
       order.record.attempt += 1;
       order.record.tries_used += 1;
@@ -381,7 +447,7 @@ std::vector<Claimed> Oracle::still_held(const ClaimRequest& request) const {
 std::optional<Oracle::Answered> Oracle::on(const ClaimRequest& request) {
   std::vector<Claimed> claimed = still_held(request);
   if (claimed.empty()) {
-    serve(&request.queues);
+    serve(request.queues);
     claimed = still_held(request);
   }
   if (claimed.empty()) {
@@ -395,14 +461,11 @@ std::optional<Oracle::Answered> Oracle::on(const ClaimRequest& request) {
 }
 
 Oracle::Answered Oracle::on(const PopRequest& request) {
-  const std::vector<std::string> queues = {request.queue};
-  serve(&queues);
+  serve({request.queue});
   std::vector<Claimed> out;
-  std::size_t bytes = 0;
-  for (const Name& name : next_due(request.queue, request.count)) {
+  Room room;
+  for (const Name& name : take_due(request.queue, request.count, room)) {
     OracleOrder order = *find(name.first, name.second);
-    bytes += reply_bytes(order.record);
-    if (bytes > options_.claim_reply_bytes_max && !out.empty()) break;
     order.record.state = State::success;
     order.record.attempt += 1;
     order.record.tries_used += 1;
@@ -431,27 +494,38 @@ void Oracle::answer_same(const ClaimRequest& request, const std::vector<Claimed>
   }
 }
 
-// The oldest waiting claim first, over all queues. Given queues: those only that have something due in one
-// of these.
-void Oracle::serve(const std::vector<std::string>* queues) {
-  const auto concerns = [&](const Waiter& waiter) {
-    return !queues || std::ranges::any_of(*queues, [&](const std::string& queue) {
-      return std::ranges::count(waiter.request.queues, queue) > 0 && !next_due(queue, 1).empty();
+// The oldest claim that waits for one of these queues comes first. A queue that gave nothing, because there
+// were too many orphans, must wait for the next tick: then it is the oldest claim's turn again.
+void Oracle::serve(const std::vector<std::string>& queues) {
+  std::set<std::pair<std::uint64_t, std::string>> turns;  // The oldest claim of each queue.
+  const auto note = [&](const std::string& queue) {
+    if (!is_due(queue)) return;
+    const auto oldest = std::ranges::find_if(waiters_, [&](const auto& waiter) {
+      return std::ranges::count(waiter.second.request.queues, queue) > 0;
     });
+    if (oldest != waiters_.end()) turns.emplace(oldest->first, queue);
   };
-  for (auto next = waiters_.begin(); next != waiters_.end();) {
-    const auto [number, waiter] = *next;
-    if (!concerns(waiter)) {
-      ++next;
-      continue;
-    }
-    const std::vector<Claimed> claimed = hand_out(waiter.request);
-    if (!claimed.empty()) {
-      answer_same(waiter.request, claimed);
-      if (waiter.request.request.empty()) answer(number, engine::Reply{claimed});
-    }
-    next = waiters_.upper_bound(number);
+  for (const std::string& queue : queues) note(queue);
+  while (!turns.empty()) {
+    const auto [number, queue] = turns.extract(turns.begin()).value();
+    if (!waiters_.contains(number) || serve_waiter(number)) note(queue);
   }
+}
+
+bool Oracle::serve_waiter(std::uint64_t number) {
+  const ClaimRequest request = waiters_.at(number).request;
+  const std::vector<Claimed> claimed = hand_out(request);
+  if (claimed.empty()) return false;
+  answer_same(request, claimed);
+  if (request.request.empty()) answer(number, engine::Reply{claimed});
+  return true;
+}
+
+void Oracle::serve_all() {
+  if (waiters_.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [name, queue] : queues_) names.push_back(name);
+  serve(names);
 }
 
 void Oracle::cancel_claim(std::uint64_t ticket) {
@@ -510,10 +584,13 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
                      ? *request.retry_at
                      : retry_time(record.tries_used, queues_.at(request.queue).settings, now_.wall, seed_);
   }
+  keep_from_waiting(request.queue, record);
   stamp(record);
   const Time due = record.due;
+  const State state = record.state;
   set({request.queue, request.id}, std::move(order));
-  return is_over ? answer_of(Outcome::failed, State::failed) : answer_of(Outcome::requeued, State::wait, due);
+  if (state == State::aborted) return answer_of(Outcome::aborted, state);
+  return is_over ? answer_of(Outcome::failed, state) : answer_of(Outcome::requeued, state, due);
 }
 
 Oracle::Answered Oracle::on(const ReleaseRequest& request) {
@@ -523,10 +600,13 @@ Oracle::Answered Oracle::on(const ReleaseRequest& request) {
   order.record.state = State::wait;
   order.record.tries_used -= 1;
   if (request.due) order.record.due = *request.due;
+  keep_from_waiting(request.queue, order.record);
   stamp(order.record);
   const Time due = order.record.due;
+  const State state = order.record.state;
   set({request.queue, request.id}, std::move(order));
-  return answer_of(Outcome::requeued, State::wait, due);
+  if (state == State::aborted) return answer_of(Outcome::aborted, state);
+  return answer_of(Outcome::requeued, state, due);
 }
 
 Oracle::Answered Oracle::on(const ExtendRequest& request) {
@@ -551,6 +631,8 @@ void Oracle::lose_lease(const Name& name) {
   const bool is_over = record.tries != 0 && record.tries_used >= record.tries;
   record.state = is_over ? State::failed : State::wait;
   if (is_over) record.error = "the lease ran out and no tries are left";
+  keep_from_waiting(name.first, record);
+  if (record.state == State::aborted) marks_.emplace_back("a lease of a dead run's order ran out");
   stamp(record);
   set(name, std::move(order));
 }
@@ -571,12 +653,179 @@ Oracle::Answered Oracle::on(const ReapRequest& request) {
   return engine::Reply{reap(request.limit, &request.queue)};
 }
 
+// ---- Runs ---------------------------------------------------------------------------------------
+
+model::RunRecord* Oracle::find_run(const std::string& queue, const std::string& run) {
+  const auto q = queues_.find(queue);
+  if (q == queues_.end()) return nullptr;
+  const auto found = q->second.runs.find(run);
+  return found == q->second.runs.end() ? nullptr : &found->second;
+}
+
+std::optional<Code> Oracle::dead_run(const std::string& queue, const std::string& run) {
+  const model::RunRecord* found = find_run(queue, run);
+  if (!found) return Code::not_found;
+  return is_alive(*found) ? std::nullopt : std::optional{Code::not_alive};
+}
+
+void Oracle::beat(const Name& name) {
+  model::RunRecord& run = *find_run(name.first, name.second);
+  if (!run.ttl) return;
+  run.expires_at = later(now_.wall, *run.ttl);
+  run_ends_[name] = now_.monotonic + *run.ttl;
+}
+
+Oracle::Answered Oracle::on(const RunOpenRequest& request) {
+  const Name name{request.queue, request.run};
+  if (model::RunRecord* run = find_run(request.queue, request.run)) {
+    if (!is_alive(*run)) return fail(Code::not_alive, "");
+    if (request.ttl) {
+      run->ttl = request.ttl;
+      beat(name);
+    }
+    return engine::Reply{run->state};
+  }
+  model::RunRecord& run = queues_[request.queue].runs[request.run];
+  run.ttl = request.ttl;
+  run.opened_at = now_.wall;
+  beat(name);
+  ++sequence_;
+  return engine::Reply{RunState::creating};
+}
+
+Oracle::Answered Oracle::on(const RunStartRequest& request) {
+  if (const std::optional<Code> why = dead_run(request.queue, request.run)) return fail(*why, "");
+  model::RunRecord& run = *find_run(request.queue, request.run);
+  if (run.state == RunState::creating) {
+    run.state = RunState::running;
+    run.started_at = now_.wall;
+    ++sequence_;
+  }
+  return engine::Reply{RunState::running};
+}
+
+Oracle::Answered Oracle::on(const RunBeatRequest& request) {
+  if (const std::optional<Code> why = dead_run(request.queue, request.run)) return fail(*why, "");
+  beat({request.queue, request.run});
+  return engine::Reply{find_run(request.queue, request.run)->state};
+}
+
+Oracle::Answered Oracle::on(const RunDoneRequest& request) {
+  const model::RunRecord* run = find_run(request.queue, request.run);
+  if (!run) return fail(Code::not_found, "");
+  if (run->state == RunState::done) return engine::Reply{RunState::done};
+  if (!is_alive(*run)) return fail(Code::not_alive, "");
+  const Counts counts = queues_.at(request.queue).run_counts()[request.run];
+  if (!request.force && counts.wait + counts.processing > 0) return fail(Code::busy, "");
+  if (counts.wait > 0) marks_.emplace_back("a run was DONE by force, with orders");
+  end_run({request.queue, request.run}, RunState::done, "");
+  return engine::Reply{RunState::done};
+}
+
+Oracle::Answered Oracle::on(const RunErrorRequest& request) {
+  const model::RunRecord* run = find_run(request.queue, request.run);
+  if (!run) return fail(Code::not_found, "");
+  if (run->state == RunState::error) return engine::Reply{RunState::error};
+  if (!is_alive(*run)) return fail(Code::not_alive, "");
+  end_run({request.queue, request.run}, RunState::error, request.reason);
+  return engine::Reply{RunState::error};
+}
+
+// A run without waiting orders has nothing to sweep.
+void Oracle::end_run(const Name& name, RunState state, const std::string& reason) {
+  OracleQueue& queue = queues_.at(name.first);
+  model::RunRecord& run = queue.runs.at(name.second);
+  run.state = state;
+  run.reason = reason.substr(0, limits::error_bytes_max);
+  run.ended_at = now_.wall;
+  run_ends_.erase(name);
+  ++sequence_;
+  const std::uint64_t waiting = queue.run_counts()[name.second].wait;
+  if (waiting > 0) run_sweeps_[name] = {"", waiting};
+}
+
+void Oracle::abort_orphan(const Name& name) {
+  OracleOrder order = *find(name.first, name.second);
+  order.record.state = State::aborted;
+  order.record.error = "run " + *order.record.run + " has ended";
+  stamp(order.record);
+  const Name run{name.first, *order.record.run};
+  set(name, std::move(order));
+  const auto sweep = run_sweeps_.find(run);
+  if (sweep != run_sweeps_.end() && --sweep->second.left == 0) run_sweeps_.erase(sweep);
+}
+
+const OracleOrder* Oracle::meet(const std::string& queue, const std::string& id) {
+  const OracleOrder* order = find(queue, id);
+  if (order && queues_.at(queue).is_orphan(order->record)) {
+    marks_.emplace_back("a command came across an orphan");
+    abort_orphan({queue, id});
+  }
+  return find(queue, id);
+}
+
+void Oracle::keep_from_waiting(const std::string& queue, model::Record& record) const {
+  if (!queues_.at(queue).is_orphan(record)) return;
+  record.state = State::aborted;
+  if (record.error.empty()) record.error = "run " + *record.run + " has ended";
+}
+
+bool Oracle::has_orphans() const {
+  return std::ranges::any_of(queues_, [](const auto& queue) {
+    return std::ranges::any_of(
+        queue.second.orders, [&](const auto& order) { return queue.second.is_orphan(order.second.record); });
+  });
+}
+
+// Those whose heart stopped first come first.
+void Oracle::end_silent_runs() {
+  std::set<std::pair<Monotonic, Name>> silent;
+  for (const auto& [name, deadline] : run_ends_) {
+    if (deadline <= now_.monotonic) silent.emplace(deadline, name);
+  }
+  for (const auto& [deadline, name] : silent) {
+    const Duration ttl = *find_run(name.first, name.second)->ttl;
+    end_run(name, RunState::error, "no heartbeat within " + std::to_string(ttl.count()) + " ms");
+    marks_.emplace_back("a run had no heartbeat");
+  }
+}
+
+// One part of one run: so many of its live orders, by id; those that wait are aborted.
+void Oracle::sweep_a_run() {
+  if (run_sweeps_.empty()) return;
+  const auto [name, sweep] = *run_sweeps_.begin();
+  const auto& [queue_name, run] = name;
+  const OracleQueue& queue = queues_.at(queue_name);
+  std::vector<std::string> ids;
+  auto next = queue.orders.lower_bound(sweep.from);
+  for (; next != queue.orders.end(); ++next) {
+    const model::Record& record = next->second.record;
+    const bool is_live = record.state == State::wait || record.state == State::processing;
+    if (!is_live || record.run != run) continue;
+    if (ids.size() == limits::orphan_pass_max) break;
+    ids.push_back(next->first);
+  }
+  if (next == queue.orders.end()) {
+    run_sweeps_.erase(name);
+  } else {
+    run_sweeps_[name].from = next->first;
+    marks_.emplace_back("a sweep of a run took more than one tick");
+  }
+  for (const std::string& id : ids) {
+    if (queue.is_orphan(queue.orders.at(id).record)) abort_orphan({queue_name, id});
+  }
+}
+
 // ---- Time ---------------------------------------------------------------------------------------
 
 void Oracle::tick(Now now) {
   now_ = tamed(now);
-  if (options_.upkeep) reap(limits::reap_pass_max, nullptr);
-  serve(nullptr);
+  if (options_.upkeep) {
+    reap(limits::reap_pass_max, nullptr);
+    end_silent_runs();
+  }
+  sweep_a_run();
+  serve_all();
   for (auto next = waiters_.begin(); next != waiters_.end();) {
     const auto [number, waiter] = *next++;
     if (waiter.deadline <= now_.monotonic) answer(number, engine::Reply{std::vector<Claimed>{}});
@@ -588,7 +837,19 @@ void Oracle::reopen(Now now) {
   waiters_.clear();
   served_.clear();
   leases_.clear();
+  run_ends_.clear();
+  run_sweeps_.clear();
+  marks_.clear();
   for (auto& [queue_name, queue] : queues_) {
+    std::map<std::string, Counts> counts = queue.run_counts();
+    for (const auto& [name, run] : queue.runs) {
+      if (!is_alive(run)) {
+        if (counts[name].wait > 0) run_sweeps_[{queue_name, name}] = {"", counts[name].wait};
+      } else if (run.ttl) {
+        const Duration left = std::min(std::max(run.expires_at - now.wall, options_.restart_grace), *run.ttl);
+        run_ends_[{queue_name, name}] = now.monotonic + left;
+      }
+    }
     for (auto& [id, order] : queue.orders) {
       if (order.record.state != State::processing) continue;
       const Duration left =
@@ -606,6 +867,10 @@ std::optional<Monotonic> Oracle::next_event(Now now) const {
     if (!next || at < *next) next = at;
   };
   if (options_.upkeep && !leases_.empty()) note(leases_.begin()->first.first);
+  if (!run_sweeps_.empty()) note(now.monotonic);
+  for (const auto& [name, deadline] : run_ends_) {
+    if (options_.upkeep) note(deadline);
+  }
   for (const auto& [number, waiter] : waiters_) {
     note(waiter.deadline);
     for (const std::string& name : waiter.request.queues) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "engine/command.h"
 #include "engine/core.h"
 #include "model/record.h"
+#include "model/run.h"
 
 namespace duelease::model_test {
 
@@ -42,8 +44,19 @@ struct OracleQueue {
   std::map<std::pair<std::string, std::uint64_t>, model::Record> history;  // By id and sequence.
   // WAIT orders as they are handed out, for each priority. Says nothing that `orders` does not.
   std::map<std::uint8_t, std::set<std::pair<Time, std::string>>> lines;
+  std::map<std::string, model::RunRecord> runs;  // Without their counts, see run_counts().
 
   Counts counts() const;
+  // Of each run that has or had orders: all generations of them, and those that were purged.
+  std::map<std::string, Counts> run_counts() const;
+  // Waits, though its run has ended.
+  bool is_orphan(const model::Record& record) const;
+};
+
+// A run that has ended, and whose waiting orders are being aborted, a bounded part a tick.
+struct RunSweep {
+  std::string from;        // The id where it goes on.
+  std::uint64_t left = 0;  // How many still wait. They are at `from` or behind it.
 };
 
 class Oracle {
@@ -69,6 +82,9 @@ class Oracle {
   void set_unknown(const std::string& queue, const std::string& unknown) {
     queues_.at(queue).unknown = unknown;
   }
+  void set_run_unknown(const std::string& queue, const std::string& run, const std::string& unknown) {
+    queues_.at(queue).runs.at(run).unknown = unknown;
+  }
 
   // When tick() must have something to do: the core's next_wake() may not be later.
   std::optional<Monotonic> next_event(Now now) const;
@@ -81,6 +97,10 @@ class Oracle {
   const std::map<std::string, OracleQueue>& queues() const { return queues_; }
   const std::map<std::string, std::string>& app() const { return app_; }
   const std::map<std::pair<Monotonic, Token>, Name>& leases() const { return leases_; }
+  const std::map<Name, RunSweep>& run_sweeps() const { return run_sweeps_; }
+  bool has_orphans() const;
+  // What was met since the last time, for Seen.
+  std::vector<std::string_view> take_marks() { return std::exchange(marks_, {}); }
   std::uint64_t sequence() const { return sequence_; }
   std::size_t claims_waiting() const { return waiters_.size(); }
   std::vector<std::uint64_t> waiting_tickets() const;
@@ -91,6 +111,13 @@ class Oracle {
     std::uint64_t ticket = 0;
     ClaimRequest request;
     Monotonic deadline{};
+  };
+
+  // What a reply may still hold. The first order always fits; after one that does not, none does.
+  struct Room {
+    std::size_t bytes = 0;
+    bool is_first = true;
+    bool is_full = false;
   };
 
   Answered on(const ScheduleRequest& request);
@@ -106,6 +133,11 @@ class Oracle {
   Answered on(const ReapRequest& request);
   Answered on(const QueueSetRequest& request);
   Answered on(const engine::PurgeBatch& request);
+  Answered on(const RunOpenRequest& request);
+  Answered on(const RunStartRequest& request);
+  Answered on(const RunBeatRequest& request);
+  Answered on(const RunDoneRequest& request);
+  Answered on(const RunErrorRequest& request);
 
   // Puts the order there (nothing: takes it away) and brings all that follows from it along.
   void set(const Name& name, std::optional<OracleOrder> order);
@@ -119,12 +151,29 @@ class Oracle {
   void purge(const Name& name);
   void write_app(const std::vector<AppWrite>& writes);
 
-  std::vector<Name> next_due(const std::string& queue, std::size_t count) const;
+  model::RunRecord* find_run(const std::string& queue, const std::string& run);
+  // Why orders may not join it; nothing: they may.
+  std::optional<Code> dead_run(const std::string& queue, const std::string& run);
+  void beat(const Name& name);
+  void end_run(const Name& name, RunState state, const std::string& reason);
+  void abort_orphan(const Name& name);
+  // Whoever comes across an orphan aborts it.
+  const OracleOrder* meet(const std::string& queue, const std::string& id);
+  // An order that comes back from its lease does not wait again under a dead run.
+  void keep_from_waiting(const std::string& queue, model::Record& record) const;
+  void end_silent_runs();
+  void sweep_a_run();
+
+  bool is_due(const std::string& queue) const;
+  // Aborts the orphans on the way, but no more than a claim may.
+  std::vector<Name> take_due(const std::string& queue, std::size_t count, Room& room);
   std::vector<Claimed> hand_out(const ClaimRequest& request);
   std::vector<Claimed> still_held(const ClaimRequest& request) const;
   void lose_lease(const Name& name);
   std::uint64_t reap(std::size_t limit, const std::string* queue);
-  void serve(const std::vector<std::string>* queues);
+  void serve(const std::vector<std::string>& queues);
+  void serve_all();
+  bool serve_waiter(std::uint64_t number);
   void answer_same(const ClaimRequest& request, const std::vector<Claimed>& orders);
   void answer(std::uint64_t number, Answered reply);
 
@@ -137,6 +186,9 @@ class Oracle {
   std::map<std::string, std::string> app_;
   std::map<std::pair<Monotonic, Token>, Name> leases_;  // Says nothing that the orders do not.
   std::uint64_t sequence_ = 0;
+  std::map<Name, Monotonic> run_ends_;  // Of those that are alive: when, without a heartbeat.
+  std::map<Name, RunSweep> run_sweeps_;
+  std::vector<std::string_view> marks_;
 
   std::uint64_t last_waiter_ = 0;
   std::map<std::uint64_t, Waiter> waiters_;  // By arrival.

@@ -67,6 +67,17 @@ bool is_valid(const QueueSetRequest& r) {
          is_within(r.payload_bytes_max, 0U, 64U * 1024 * 1024) &&
          (!r.keep_success || is_within(*r.keep_success, none, 100 * 365 * day));
 }
+bool is_valid(const RunOpenRequest& r) { return !r.ttl || is_lease(*r.ttl); }
+bool is_valid(const RunStartRequest&) { return true; }
+bool is_valid(const RunBeatRequest&) { return true; }
+bool is_valid(const RunDoneRequest&) { return true; }
+bool is_valid(const RunErrorRequest&) { return true; }
+
+template <class Request>
+constexpr bool is_of_run = requires(const Request& r) {
+  r.run.size();
+}
+&&!requires(const Request& r) { r.id; };
 
 }  // namespace
 
@@ -76,6 +87,9 @@ std::optional<Code> refusal(const engine::Body& body) {
         using Request = std::decay_t<decltype(r)>;
         if constexpr (requires { r.id; }) {
           if (!is_queue_name(r.queue) || !is_name(r.id, 255)) return Code::invalid;
+        }
+        if constexpr (is_of_run<Request>) {
+          if (!is_queue_name(r.queue) || !is_name(r.run, 128)) return Code::invalid;
         }
         if constexpr (std::is_same_v<Request, ScheduleRequest>) {
           if (!is_time(r.due) || (r.key && !is_name(*r.key, 255)) || (r.run && !is_name(*r.run, 128)) ||

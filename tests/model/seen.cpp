@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view commands[] = {"schedule", "claim",     "pop",        "complete", "fail",
                                          "release",  "extend",    "reschedule", "cancel",   "retry",
-                                         "reap",     "set_queue", "purge"};
+                                         "reap",     "set_queue", "purge",      "run_open", "run_start",
+                                         "run_beat", "run_done",  "run_error"};
 static_assert(std::size(commands) == std::variant_size_v<engine::Body>);
 
 // Outcomes, then errors, then the rest.
@@ -19,6 +20,7 @@ constexpr std::size_t some_kind = error_kind + static_cast<std::size_t>(Code::cl
 constexpr std::size_t none_kind = some_kind + 1;
 constexpr std::size_t waits_kind = none_kind + 1;
 constexpr std::size_t settings_kind = waits_kind + 1;
+constexpr std::size_t run_kind = settings_kind + 1;  // And one more for each further state of a run.
 
 std::size_t kind_of(const std::optional<Result<engine::Reply>>& reply) {
   if (!reply) return waits_kind;
@@ -30,6 +32,8 @@ std::size_t kind_of(const std::optional<Result<engine::Reply>>& reply) {
           return static_cast<std::size_t>(value.outcome);
         } else if constexpr (std::is_same_v<Value, QueueSettings>) {
           return settings_kind;
+        } else if constexpr (std::is_same_v<Value, RunState>) {
+          return run_kind + static_cast<std::size_t>(value) - 1;
         } else if constexpr (std::is_same_v<Value, std::uint64_t>) {
           return value == 0 ? none_kind : some_kind;
         } else {
@@ -44,39 +48,48 @@ std::string name_of(std::size_t kind) {
   if (kind < some_kind) return "error " + std::string(code_name(static_cast<Code>(kind - error_kind)));
   if (kind == some_kind) return "some";
   if (kind == none_kind) return "none";
+  if (kind >= run_kind) return std::string(run_state_name(static_cast<RunState>(kind - run_kind + 1)));
   return kind == waits_kind ? "waits" : "settings";
 }
 
 constexpr std::size_t at(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 constexpr std::size_t at(Code code) { return error_kind + static_cast<std::size_t>(code); }
+constexpr std::size_t at(RunState state) { return run_kind + static_cast<std::size_t>(state) - 1; }
 
 // What each command may answer, in the order of `commands`.
-const std::vector<std::vector<std::size_t>>& all_answers() {
-  static const std::vector<std::vector<std::size_t>> all = {
+const std::array<std::vector<std::size_t>, std::size(commands)>& all_answers() {
+  static const std::array<std::vector<std::size_t>, std::size(commands)> all = {{
       {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::duplicate), at(Code::invalid),
-       at(Code::too_large), at(Code::not_found)},
+       at(Code::too_large), at(Code::not_found), at(Code::not_alive)},
       {some_kind, none_kind, waits_kind, at(Code::overloaded), at(Code::invalid)},
       {some_kind, none_kind, at(Code::invalid)},
       {at(Outcome::completed), at(Outcome::already), at(Outcome::stale), at(Code::invalid),
        at(Code::too_large)},
-      {at(Outcome::requeued), at(Outcome::failed), at(Outcome::stale), at(Code::invalid)},
-      {at(Outcome::requeued), at(Outcome::stale), at(Code::invalid)},
+      {at(Outcome::requeued), at(Outcome::failed), at(Outcome::aborted), at(Outcome::stale),
+       at(Code::invalid)},
+      {at(Outcome::requeued), at(Outcome::aborted), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::extended), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::rescheduled), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
       {at(Outcome::aborted), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
       {at(Outcome::requeued), at(Outcome::duplicate), at(Outcome::refused), at(Outcome::not_found),
-       at(Code::invalid)},
+       at(Code::invalid), at(Code::not_alive)},
       {some_kind, none_kind, at(Code::invalid)},
       {settings_kind, at(Code::invalid)},
       {some_kind, none_kind},
-  };
+      {at(RunState::creating), at(RunState::running), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::running), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::creating), at(RunState::running), at(Code::not_found), at(Code::not_alive),
+       at(Code::invalid)},
+      {at(RunState::done), at(Code::busy), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+      {at(RunState::error), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+  }};
   return all;
 }
 
 }  // namespace
 
 void Seen::note(std::size_t command, const std::optional<Result<engine::Reply>>& reply) {
-  static_assert(settings_kind < kinds);
+  static_assert(at(RunState::error) < kinds);
   ++replies_[command][kind_of(reply)];
 }
 

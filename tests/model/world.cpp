@@ -54,12 +54,22 @@ World::World(std::uint64_t seed, Mode mode)
 
 void World::run(std::uint64_t steps) {
   open();
-  const std::uint64_t many = profile_.wide ? Profile::many : 0;
-  for (std::uint64_t i = 0; i < many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (profile_.wide) begin_wide();
   for (steps_ = 1; steps_ <= steps; ++steps_) step();
   if (!commit()) commit();
   compare_all();
   drain();
+}
+
+void World::begin_wide() {
+  const std::string& queue = profile_.queues.front();
+  const std::vector<std::string> runs =
+      profile_.runs_percent > 0 ? profile_.runs : std::vector<std::string>{};
+  for (const std::string& run : runs) apply(RunOpenRequest{.queue = queue, .run = run});
+  for (std::uint64_t i = 0; i < Profile::many; ++i) apply(commands_.draw_one_of_many(i, now_));
+  if (runs.empty() || random_.one_in(2)) return;
+  apply(RunErrorRequest{.queue = queue, .run = runs.front()});
+  apply(PopRequest{.queue = queue, .count = 1});
 }
 
 void World::step() {
@@ -180,6 +190,11 @@ void World::note_claimed(const Result<engine::Reply>& reply, bool has_waited) {
     const OracleOrder* order = oracle_.find(c.queue, c.id);
     require(order && order->record.token == c.token, "a token is not that of its order");
     const bool is_new = c.token > sequence_before_ && new_tokens_.insert(c.token).second;
+    if (is_new && c.run) {
+      const RunState state = oracle_.queues().at(c.queue).runs.at(*c.run).state;
+      require(state == RunState::creating || state == RunState::running,
+              "an order of a run that has ended was handed out");
+    }
     if (!is_new) {
       seen_.note(has_waited ? "one of two waiting claims was the other again" : "a claim was repeated");
     }
@@ -192,6 +207,7 @@ void World::check_served() {
     return "the last sequence is " + std::to_string(core_->sequence()) + ", not " +
            std::to_string(oracle_.sequence());
   });
+  for (const std::string_view mark : oracle_.take_marks()) seen_.note(mark);
   std::vector<engine::Served> expected = oracle_.take_served();
   std::vector<engine::Served> actual = core_->take_served();
   if (expected.empty() && actual.empty()) return;
@@ -226,10 +242,13 @@ void World::tick() {
   const std::optional<Monotonic> wake = core_->next_wake(now_);
   const bool was_odd = now.wall != now_.wall || now.monotonic != now_.monotonic;
   if (!wake || *wake > now_.monotonic || was_odd) return;
-  const bool has_more_leases = oracle_.next_event(now_) == now_.monotonic;
-  seen_.note(has_more_leases ? "a pass of the reaper was full" : "a sweep took more than one tick");
-  require(has_more_leases || (profile_.keeps_for_a_time && profile_.wide),
-          "after a tick there is at once another");
+  const bool has_more = oracle_.next_event(now_) == now_.monotonic;
+  const auto& leases = oracle_.leases();
+  if (!leases.empty() && leases.begin()->first.first <= now_.monotonic && profile_.options.upkeep) {
+    seen_.note("a pass of the reaper was full");
+  }
+  if (!has_more) seen_.note("a sweep took more than one tick");
+  require(has_more || (profile_.keeps_for_a_time && profile_.wide), "after a tick there is at once another");
 }
 
 void World::cancel_claim() {
@@ -378,6 +397,14 @@ void World::plant_unknown_field() {
     note("queue " + shown(queue_name) + " gets an unknown field");
     oracle_.set_unknown(queue_name, unknown);
     settings->second = store::encode_settings({queue.settings, unknown});
+  } else if (!queue.runs.empty() && random_.one_in(3)) {
+    const std::string run = random_.pick(queue.runs).first;
+    note("run " + shown(queue_name) + " / " + shown(run) + " gets an unknown field");
+    oracle_.set_run_unknown(queue_name, run, unknown);
+    std::string& row = store_.table(store::Family::runs).at(store::run_key(queue_name, run));
+    model::RunRecord record = *store::decode_run(row);
+    record.unknown = unknown;
+    row = store::encode_run(record);
   } else if (!queue.orders.empty()) {
     const std::string id = random_.pick(queue.orders).first;
     note("order " + shown(queue_name) + " / " + shown(id) + " gets an unknown field");
@@ -399,6 +426,7 @@ void World::open() {
     const bool has_run_out = oracle_.leases().begin()->first.first <= now_.monotonic;
     if (has_run_out) seen_.note("an open found leases that had run out");
   }
+  if (!oracle_.run_sweeps().empty()) seen_.note("an open found a run that was being swept");
   require(core_->sequence() == oracle_.sequence(), "after an open the last sequence is another");
   if (failing_write_ == writes_ + 1) committed_ = oracle_;
 }
@@ -433,6 +461,7 @@ void World::drain() {
   if (!core_->next_wake(now_)) {
     require(oracle_.claims_waiting() == 0, "a claim waits for ever");
     require(!profile_.options.upkeep || oracle_.leases().empty(), "a lease never ends");
+    require(!oracle_.has_orphans(), "an order waits for ever under a run that has ended");
   }
   // No sweep rests for more than an hour; then it takes as many ticks as it needs. The one that is under way may
   // have passed by some already.

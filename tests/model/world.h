@@ -56,6 +56,7 @@ class World {
     std::vector<engine::Served> served;
   };
 
+  void begin_wide();
   void step();
   void move_clock();
   Now odd_now();

@@ -154,11 +154,14 @@ TEST_CASE("an order as it stands", "[answer]") {
               .state = State::processing,
               .due = at(5),
               .priority = 128,
+              .tries = 25,
               .attempt = 3,
+              .tries_used = 1,
               .failures = 2,
               .key = "k",
               .run = "r",
               .token = Token{17},
+              .sequence = 18,
               .worker = "w",
               .lease_expires_at = at(9),
               .created_at = at(1),
@@ -178,23 +181,30 @@ TEST_CASE("an order as it stands", "[answer]") {
                    order.run, order.token, order.worker) ==
           std::tie(b.id, b.state, b.due, b.priority, b.attempt, b.failures, b.key, b.run, b.token, b.worker));
     CHECK(std::tie(order.lease_expires_at, order.created_at, order.updated_at, order.error, order.result,
-                   order.payload) ==
-          std::tie(b.lease_expires_at, b.created_at, b.updated_at, b.error, b.result, b.payload));
+                   order.payload, order.tries, order.tries_used,
+                   order.sequence) == std::tie(b.lease_expires_at, b.created_at, b.updated_at, b.error,
+                                               b.result, b.payload, b.tries, b.tries_used, b.sequence));
   }
 }
 
 TEST_CASE("an order is fields in a fixed order, absent ones nil", "[answer]") {
   std::string out;
-  print_order(out,
-              Order{.id = "4711", .due = at(5), .priority = 128, .created_at = at(1), .updated_at = at(2)});
+  print_order(out, Order{.id = "4711",
+                         .due = at(5),
+                         .priority = 128,
+                         .tries = 25,
+                         .sequence = 7,
+                         .created_at = at(1),
+                         .updated_at = at(2)});
   CHECK(out ==
-        "*32\r\n$2\r\nid\r\n$4\r\n4711\r\n$5\r\nstate\r\n$4\r\nWAIT\r\n$3\r\ndue\r\n:5\r\n$7\r\nattempt\r\n:"
+        "*38\r\n$2\r\nid\r\n$4\r\n4711\r\n$5\r\nstate\r\n$4\r\nWAIT\r\n$3\r\ndue\r\n:5\r\n$7\r\nattempt\r\n:"
         "0\r\n"
         "$8\r\nfailures\r\n:0\r\n$8\r\npriority\r\n:128\r\n$3\r\nkey\r\n$-1\r\n$3\r\nrun\r\n$-1\r\n$"
         "5\r\ntoken\r\n:0\r\n"
         "$6\r\nworker\r\n$-1\r\n$16\r\nlease_expires_at\r\n$-1\r\n$10\r\ncreated_at\r\n:1\r\n$10\r\nupdated_"
         "at\r\n:2\r\n"
-        "$5\r\nerror\r\n$-1\r\n$6\r\nresult\r\n$-1\r\n$7\r\npayload\r\n$0\r\n\r\n");
+        "$5\r\nerror\r\n$-1\r\n$6\r\nresult\r\n$-1\r\n$7\r\npayload\r\n$0\r\n\r\n"
+        "$5\r\ntries\r\n:25\r\n$10\r\ntries_used\r\n:0\r\n$8\r\nsequence\r\n:7\r\n");
   out.clear();
   print_order(out, std::nullopt);
   CHECK(out == "$-1\r\n");
@@ -275,6 +285,50 @@ TEST_CASE("the settings of a queue, in the words that QUEUE SET takes", "[answer
   CHECK(set->paused == true);
 }
 
+TEST_CASE("the state of a run", "[answer]") {
+  for (const RunState state : {RunState::creating, RunState::running, RunState::done, RunState::error}) {
+    std::string out;
+    print_run_state(out, state);
+    CHECK(out == "+" + std::string(run_state_name(state)) + "\r\n");
+    CHECK(*read_run_state(value_of(out)) == state);
+  }
+}
+
+TEST_CASE("a run as it stands", "[answer]") {
+  Run run{.run = "nightly",
+          .state = RunState::error,
+          .ttl = Duration{30'000},
+          .expires_at = at(7),
+          .opened_at = at(1),
+          .started_at = at(2),
+          .ended_at = at(3),
+          .reason = "no paper",
+          .counts = {.wait = 1, .processing = 2, .success = 3, .failed = 4, .aborted = 5},
+          .purged = {.success = 6, .failed = 7, .aborted = 8}};
+  for (const bool bare : {false, true}) {
+    if (bare) run = {.run = "r", .opened_at = at(-1)};
+    std::string out;
+    print_run(out, run);
+    const Result<Run> read = read_run(value_of(out));
+    REQUIRE(read);
+    CHECK(std::tie(run.run, run.state, run.ttl, run.expires_at, run.opened_at, run.started_at, run.ended_at,
+                   run.reason, run.counts, run.purged) ==
+          std::tie(read->run, read->state, read->ttl, read->expires_at, read->opened_at, read->started_at,
+                   read->ended_at, read->reason, read->counts, read->purged));
+  }
+}
+
+TEST_CASE("a run is fields in a fixed order, absent ones nil", "[answer]") {
+  std::string out;
+  print_run(out, Run{.run = "r", .opened_at = at(1), .counts = {.wait = 2}});
+  CHECK(out ==
+        "*32\r\n$3\r\nrun\r\n$1\r\nr\r\n$5\r\nstate\r\n$8\r\nCREATING\r\n$3\r\nttl\r\n$-1\r\n"
+        "$10\r\nexpires_at\r\n$-1\r\n$9\r\nopened_at\r\n:1\r\n$10\r\nstarted_at\r\n$-1\r\n"
+        "$8\r\nended_at\r\n$-1\r\n$6\r\nreason\r\n$-1\r\n$4\r\nWAIT\r\n:2\r\n$10\r\nPROCESSING\r\n:0\r\n"
+        "$7\r\nSUCCESS\r\n:0\r\n$6\r\nFAILED\r\n:0\r\n$7\r\nABORTED\r\n:0\r\n$14\r\npurged_SUCCESS\r\n:0\r\n"
+        "$13\r\npurged_FAILED\r\n:0\r\n$14\r\npurged_ABORTED\r\n:0\r\n");
+}
+
 TEST_CASE("a check", "[answer]") {
   std::string out;
   print_check(out, {.invariants = {{.invariant = "a", .count = 0}, {.invariant = "b", .count = 3}}});
@@ -308,6 +362,8 @@ TEST_CASE("an error reply becomes the error that it was", "[answer]") {
   check(error_of(read_names(refused)));
   check(error_of(read_stats(refused)));
   check(error_of(read_settings(refused)));
+  check(error_of(read_run_state(refused)));
+  check(error_of(read_run(refused)));
   check(error_of(read_check(refused)));
   check(error_of(read_count(refused)));
   check(error_of(read_text(refused)));
@@ -348,6 +404,10 @@ TEST_CASE("a reply that does not fit the request is corrupt, and shown", "[answe
   for (const char* bytes : {"$-1\r\n", "*1\r\n:1\r\n"}) fits_not(read_names, bytes);
   CHECK_THAT(fits_not(read_stats, "*2\r\n$4\r\nWAIT\r\n:-1\r\n"), Catch::Contains("a field WAIT"));
   fits_not(read_settings, "*0\r\n");
+  for (const char* bytes : {"+UNKNOWN\r\n", "+done\r\n", "$4\r\nDONE\r\n", "$-1\r\n"})
+    fits_not(read_run_state, bytes);
+  CHECK_THAT(fits_not(read_run, "*4\r\n$3\r\nrun\r\n$1\r\nr\r\n$5\r\nstate\r\n$7\r\nUNKNOWN\r\n"),
+             Catch::Contains("a run with a field state"));
   for (const char* bytes : {"*1\r\n$1\r\na\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "+OK\r\n"})
     fits_not(read_check, bytes);
   for (const char* bytes : {":-1\r\n", "+1\r\n"}) fits_not(read_count, bytes);

@@ -71,6 +71,30 @@ auto fields(PurgeRequest& r) {
   auto& [queue, state, older, limit] = r;
   return std::tie(queue, state, older, limit);
 }
+auto fields(RunOpenRequest& r) {
+  auto& [queue, run, ttl] = r;
+  return std::tie(queue, run, ttl);
+}
+auto fields(RunStartRequest& r) {
+  auto& [queue, run] = r;
+  return std::tie(queue, run);
+}
+auto fields(RunBeatRequest& r) {
+  auto& [queue, run] = r;
+  return std::tie(queue, run);
+}
+auto fields(RunDoneRequest& r) {
+  auto& [queue, run, force] = r;
+  return std::tie(queue, run, force);
+}
+auto fields(RunErrorRequest& r) {
+  auto& [queue, run, reason] = r;
+  return std::tie(queue, run, reason);
+}
+auto fields(RunShowRequest& r) {
+  auto& [queue, run] = r;
+  return std::tie(queue, run);
+}
 auto fields(QueueSetRequest& r) {
   auto& [queue, create, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused] = r;
   (void)create;  // Is not sent.

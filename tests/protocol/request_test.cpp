@@ -173,8 +173,32 @@ TEST_CASE("QUEUE SET takes the fields of the settings", "[request]") {
   CHECK(parse_as<QueueShowRequest>("QUEUE SHOW q").queue == "q");
   CHECK(parse_as<PauseRequest>("PAUSE q").queue == "q");
   CHECK(parse_as<ResumeRequest>("RESUME q").queue == "q");
-  CHECK_THAT(wrong("QUEUE"), Catch::Contains("QUEUE SET or QUEUE SHOW"));
-  CHECK_THAT(wrong("QUEUE DROP q"), Catch::Contains("QUEUE SET or QUEUE SHOW") && Catch::Contains("'DROP'"));
+  CHECK_THAT(wrong("QUEUE"), Catch::Contains("QUEUE SET, QUEUE SHOW"));
+  CHECK_THAT(wrong("QUEUE DROP q"), Catch::Contains("QUEUE SET, QUEUE SHOW") && Catch::Contains("'DROP'"));
+}
+
+TEST_CASE("RUN OPEN, START, BEAT, DONE, ERROR, SHOW, LIST", "[request]") {
+  const auto bare = parse_as<RunOpenRequest>("RUN OPEN q nightly");
+  CHECK(bare.queue == "q");
+  CHECK(bare.run == "nightly");
+  CHECK_FALSE(bare.ttl);
+  CHECK(parse_as<RunOpenRequest>("run open q r ttl 1m").ttl == Duration{60'000});
+  CHECK(parse_as<RunStartRequest>("RUN START q r").run == "r");
+  CHECK(parse_as<RunBeatRequest>("RUN BEAT q r").run == "r");
+  CHECK_FALSE(parse_as<RunDoneRequest>("RUN DONE q r").force);
+  CHECK(parse_as<RunDoneRequest>("RUN DONE q r FORCE").force);
+  CHECK(parse_as<RunErrorRequest>("RUN ERROR q r").reason == "");
+  CHECK(parse_as<RunErrorRequest>("RUN ERROR q r REASON 'no paper'").reason == "no paper");
+  CHECK(parse_as<RunShowRequest>("RUN SHOW q r").run == "r");
+  CHECK(parse_as<RunListRequest>("RUN LIST q").queue == "q");
+
+  CHECK(wrong("RUN") ==
+        "there is RUN OPEN, RUN START, RUN BEAT, RUN DONE, RUN ERROR, RUN SHOW, RUN LIST, but behind 'RUN' "
+        "stands nothing");
+  CHECK_THAT(wrong("RUN AWAY q r"), Catch::EndsWith("behind 'RUN' stands 'AWAY'"));
+  CHECK(wrong("RUN OPEN q") == "the run of RUN OPEN is missing; usage: RUN OPEN queue run [TTL duration]");
+  CHECK(wrong("RUN START q r FORCE") == "RUN START does not take 'FORCE'; usage: RUN START queue run");
+  CHECK_THAT(invalid("RUN OPEN q r TTL soon"), Catch::StartsWith("TTL: 'soon' is not a duration"));
 }
 
 TEST_CASE("what client libraries send", "[request]") {
@@ -213,7 +237,6 @@ TEST_CASE("an unknown verb is named, printable and cut", "[request]") {
   CHECK(wrong("\"a\\nb\\xff\"") == "unknown verb 'a\\x0ab\\xff'");
   CHECK(wrong(std::string(10'000, 'x')) == "unknown verb '" + std::string(64, 'x') + "...'");
   CHECK(wrong("GET / HTTP/1.1") == "unknown verb 'GET'");
-  for (const char* line : {"RUN", "run OPEN q r", "RUN FOO"}) CHECK(wrong(line) == "runs are not served yet");
 }
 
 TEST_CASE("wrong words are answered with the usage", "[request]") {

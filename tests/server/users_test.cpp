@@ -65,6 +65,15 @@ TEST_CASE("each role may do its part, in its queues", "[server][users]") {
   CHECK(denied(shop.ask("CLAIM unpaid w")));
   CHECK(denied(shop.ask("PURGE unpaid FAILED")));
   CHECK(denied(shop.ask("ORDER other 3")));
+  CHECK(shop.ask("RUN OPEN unpaid r") == "+CREATING");
+  CHECK(shop.ask("RUN START unpaid r") == "+RUNNING");
+  CHECK(shop.ask("RUN BEAT unpaid r") == "+RUNNING");
+  CHECK(shop.ask("RUN DONE unpaid r") == "+DONE");
+  CHECK(shop.ask("RUN OPEN unpaid s") == "+CREATING");
+  CHECK(shop.ask("RUN ERROR unpaid s") == "+ERROR");
+  CHECK(denied(shop.ask("RUN OPEN other r")));
+  CHECK(denied(shop.ask("RUN SHOW other r")));
+  CHECK(denied(shop.ask("RUN LIST other")));
   CHECK_THAT(shop.ask("ORDER unpaid 1"), Catch::StartsWith("["));
 
   Client payer(guarded.server.port());
@@ -72,20 +81,42 @@ TEST_CASE("each role may do its part, in its queues", "[server][users]") {
   CHECK(denied(payer.ask("CLAIM unpaid,shop.a w")));
   CHECK(denied(payer.ask("SCHEDULE unpaid 9 NOW")));
   CHECK(denied(payer.ask("PAUSE unpaid")));
+  for (const char* verb : {"OPEN", "START", "BEAT", "DONE", "ERROR"}) {
+    INFO(verb);
+    CHECK(denied(payer.ask("RUN " + std::string(verb) + " unpaid r")));
+  }
   CHECK_THAT(payer.ask("CLAIM unpaid w"), Catch::StartsWith("[["));
 
   Client eye(guarded.server.port());
   CHECK(eye.ask("AUTH eye three") == "+OK");
-  for (const char* line :
-       {"SCHEDULE unpaid 9 NOW", "RESCHEDULE unpaid 1 NOW", "CANCEL unpaid 1", "RETRY unpaid 1",
-        "CLAIM unpaid w", "POP unpaid", "COMPLETE unpaid 1 1", "FAIL unpaid 1 1", "RELEASE unpaid 1 1",
-        "EXTEND unpaid 1 1 1s", "REAP unpaid", "PURGE unpaid FAILED", "QUEUE SET unpaid tries 1",
-        "PAUSE unpaid", "RESUME unpaid", "STATS other", "CHECK"}) {
+  for (const char* line : {"SCHEDULE unpaid 9 NOW",
+                           "RESCHEDULE unpaid 1 NOW",
+                           "CANCEL unpaid 1",
+                           "RETRY unpaid 1",
+                           "CLAIM unpaid w",
+                           "POP unpaid",
+                           "COMPLETE unpaid 1 1",
+                           "FAIL unpaid 1 1",
+                           "RELEASE unpaid 1 1",
+                           "EXTEND unpaid 1 1 1s",
+                           "REAP unpaid",
+                           "PURGE unpaid FAILED",
+                           "QUEUE SET unpaid tries 1",
+                           "PAUSE unpaid",
+                           "RESUME unpaid",
+                           "STATS other",
+                           "CHECK",
+                           "RUN OPEN unpaid r",
+                           "RUN START unpaid r",
+                           "RUN BEAT unpaid r",
+                           "RUN DONE unpaid r",
+                           "RUN ERROR unpaid r"}) {
     INFO(line);
     CHECK(denied(eye.ask(line)));
   }
   CHECK(eye.ask("QUEUES") == "[\"unpaid\"]");
-  for (const char* line : {"STATS unpaid", "LIST unpaid", "QUEUE SHOW unpaid", "CHECK unpaid"}) {
+  for (const char* line : {"STATS unpaid", "LIST unpaid", "QUEUE SHOW unpaid", "CHECK unpaid",
+                           "RUN SHOW unpaid r", "RUN LIST unpaid"}) {
     INFO(line);
     CHECK_THAT(eye.ask(line), Catch::StartsWith("["));
   }

@@ -75,8 +75,10 @@ TEST_CASE("the commands of a producer ask a server", "[cli][server]") {
   CHECK(order["payload"] == "two words");
   CHECK(order["queue"] == "q");
   CHECK(order["due"] == 0);
-  CHECK(order["tries"].is_null());
-  CHECK_THAT(served.run({"order", "q", "1"}).out, !Catch::Contains("tries"));
+  CHECK(order["tries"] == 25);
+  CHECK(order["tries_used"] == 0);
+  CHECK(order["sequence"] > 0);
+  CHECK_THAT(served.run({"order", "q", "1"}).out, Catch::Contains("0 used of 25"));
   CHECK_THAT(served.run({"why", "q", "1"}).out, Catch::Contains("due"));
   CHECK_THAT(served.run({"list", "q"}).out, Catch::Contains("WAIT"));
   CHECK(served.ask({"stats", "q"}).json()["WAIT"] == 1);
@@ -95,6 +97,31 @@ TEST_CASE("the commands of a producer ask a server", "[cli][server]") {
   CHECK(served.run({"order", "q", "1"}).exit == 1);
 }
 
+TEST_CASE("runs on a server", "[cli][server]") {
+  const ServedShop served;
+  CHECK(served.run({"run", "open", "q", "r", "--ttl", "1h"}).out == "CREATING q r\n");
+  CHECK(served.ask({"run", "start", "q", "r"}).json()["state"] == "RUNNING");
+  CHECK(served.run({"schedule", "q", "1", "--due", "0", "--run", "r"}).exit == 0);
+  CHECK(served.run({"run", "beat", "q", "r"}).out == "RUNNING q r\n");
+  const json order = served.ask({"claim", "q"}).json();
+  CHECK(order["run"] == "r");
+  const Ran busy = served.run({"run", "done", "q", "r"});
+  CHECK(busy.exit == 1);
+  CHECK(busy.err == "duelease: run r of queue q still has 0 orders in WAIT and 1 in PROCESSING\n");
+  CHECK(served.run({"complete", "q", "1", token_of(order)}).exit == 0);
+  CHECK(served.run({"run", "done", "q", "r"}).out == "DONE q r\n");
+  CHECK(served.run({"run", "open", "q", "s"}).exit == 0);
+  CHECK(served.run({"run", "error", "q", "s", "--reason", "no paper"}).out == "ERROR q s\n");
+  CHECK(served.ask({"run", "list", "q"}).json() == json{{"queue", "q"}, {"runs", {"r", "s"}}});
+  const json run = served.ask({"run", "show", "q", "r"}).json();
+  CHECK(run["queue"] == "q");
+  CHECK(run["state"] == "DONE");
+  CHECK(run["ttl"] == 3'600'000);
+  CHECK(run["SUCCESS"] == 1);
+  CHECK_THAT(served.run({"run", "show", "q", "s"}).out, Catch::Contains("no paper"));
+  CHECK(served.run({"run", "show", "q", "t"}).exit == 1);
+}
+
 TEST_CASE("an import goes to a server", "[cli][server]") {
   const ServedShop served;
   std::string csv = "OrderID,Due\n";
@@ -105,6 +132,45 @@ TEST_CASE("an import goes to a server", "[cli][server]") {
   CHECK(ran.exit == 0);
   CHECK(ran.lines().back()["scheduled"] == 3000);
   CHECK(served.ask({"stats", "q"}).json()["due"] == 3000);
+}
+
+// From both ends of the file, with ids of their own: it is the key that says which orders are the same.
+TEST_CASE("two processes race for the same orders through a server: each is scheduled once",
+          "[cli][server]") {
+  const ServedShop served;
+  const auto start = [&served](const std::string& run, bool backwards) {
+    std::string csv = "id,site,lot,due\n";
+    for (int i = 0; i < 1000; ++i) {
+      const std::string number = std::to_string(backwards ? 999 - i : i);
+      csv.append(run).append("-").append(number).append(",7,").append(number).append(",2020-01-01\n");
+    }
+    const std::string file = served.shop.path(run + ".csv").string();
+    write_file(file, csv);
+    return served.shop.start_bare({"--server", served.address, "--json", "import", "--queue", "q", "--id",
+                                   "id", "--due", "due", "--key", "site,lot", "--run", run, file});
+  };
+  REQUIRE(served.run({"run", "open", "q", "batch"}).exit == 0);
+  REQUIRE(served.run({"run", "open", "q", "manual"}).exit == 0);
+  const std::unique_ptr<Running> one = start("batch", false);
+  const std::unique_ptr<Running> other = start("manual", true);
+  const Ran batch = one->wait();
+  const Ran manual = other->wait();
+  INFO(batch.err << manual.err);
+  REQUIRE(batch.exit == 0);
+  REQUIRE(manual.exit == 0);
+  const auto figure = [](const Ran& ran, const char* name) { return ran.lines().back()[name].get<int>(); };
+  CHECK(figure(batch, "scheduled") + figure(manual, "scheduled") == 1000);
+  CHECK(figure(batch, "refused") + figure(manual, "refused") == 1000);
+  CHECK(served.ask({"stats", "q"}).json()["WAIT"] == 1000);
+  for (const auto& [run, ran] : {std::pair{"batch", &batch}, {"manual", &manual}}) {
+    CHECK(served.ask({"run", "show", "q", run}).json()["WAIT"] == figure(*ran, "scheduled"));
+  }
+  // All are popped, and still none may be scheduled again.
+  CHECK(served.ask({"pop", "q", "--count", "2000"}).lines().size() == 1000);
+  const Ran again = start("batch", true)->wait();
+  CHECK(figure(again, "refused") == 1000);
+  CHECK(again.lines().back()["refused_by_state"] == json{{"SUCCESS", 1000}});
+  CHECK(served.ask({"check"}).json()["violations"] == 0);
 }
 
 TEST_CASE("work runs on a server's orders", "[cli][server]") {

@@ -32,10 +32,11 @@ TEST_CASE("help tells the commands and the exit codes", "[cli]") {
   const Shop shop;
   const Ran ran = shop.run_bare({"--help"});
   CHECK(ran.exit == 0);
-  for (const char* word : {"schedule", "import",     "work",  "claim",  "complete", "fail",       "release",
-                           "extend",   "pop",        "watch", "ping",   "order",    "list",       "why",
-                           "cancel",   "reschedule", "retry", "stats",  "queue",    "serve",      "password",
-                           "purge",    "reap",       "check", "backup", "restore",  "Exit codes:"}) {
+  for (const char* word :
+       {"schedule", "import",     "work",  "claim", "complete", "fail",    "release",
+        "extend",   "pop",        "watch", "ping",  "order",    "list",    "why",
+        "cancel",   "reschedule", "retry", "stats", "queue",    "run",     "serve",
+        "password", "purge",      "reap",  "check", "backup",   "restore", "Exit codes:"}) {
     INFO(word);
     CHECK_THAT(ran.out, Catch::Contains(word));
   }
@@ -110,6 +111,12 @@ TEST_CASE("the store is named by --store or DUELEASE_STORE, and reading makes no
                                              {"reap"},
                                              {"queue", "list"},
                                              {"queue", "pause", "q"},
+                                             {"run", "start", "q", "r"},
+                                             {"run", "beat", "q", "r"},
+                                             {"run", "done", "q", "r"},
+                                             {"run", "error", "q", "r"},
+                                             {"run", "show", "q", "r"},
+                                             {"run", "list", "q"},
                                              {"purge", "q", "--state", "FAILED"},
                                              {"backup", "--to", shop.path("b").string()},
                                              {"work", "--queue", "q", "--exec", "true", "--drain"}}) {

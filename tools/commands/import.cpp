@@ -207,6 +207,10 @@ Exit import(const Session& session, ImportOptions& options) {
     complain("queue {}: a name is 1 - 128 of A-Z a-z 0-9 . _ : -", quote(options.plan.queue));
     return Exit::usage;
   }
+  if (const auto& run = options.plan.run; run && (run->empty() || run->size() > 128)) {
+    complain("run {} is {} bytes long: names of runs have 1 - 128", quote(*run), run->size());
+    return Exit::usage;
+  }
   if (options.priority) options.plan.priority = static_cast<std::uint8_t>(*options.priority);
   if (options.tries) options.plan.tries = static_cast<std::uint32_t>(*options.tries);
   const bool standard_input = options.file == "-";
@@ -259,6 +263,7 @@ void declare_import(Arguments& root, const Session& session) {
     return read_delimiter(text, options->delimiter);
   };
   command.value("--delimiter", delimiter, "CHARACTER", "between fields, or \"tab\"; a comma by default");
+  command.text("--run", plan.run, "RUN", "the run that all of them belong to, which must be alive");
   command.number("--priority", options->priority, 0, 255, "0 is the most urgent, 128 the default");
   command.number("--tries", options->tries, 0, 0xFFFFFFFF, "hand-outs until it is FAILED, 0: no limit");
   command.flag("--upsert", plan.upsert, "move orders that are WAIT already instead of refusing");

@@ -27,7 +27,7 @@ void print_orders(const Session& session, const ListOptions& options, const std:
     Json json;
     json["queue"] = options.request.queue;
     json["orders"] = Json::array();
-    for (const Order& order : orders) json["orders"].push_back(order_json(session, order, options.full));
+    for (const Order& order : orders) json["orders"].push_back(order_json(order, options.full));
     json["next"] = next.empty() ? Json() : json_bytes(next);
     print_json(json);
     return;

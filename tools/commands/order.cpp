@@ -16,8 +16,7 @@ struct OrderOptions {
 };
 
 // For a person: what is not there is not listed.
-std::string order_table(const Session& session, const Order& order) {
-  const Time now = session.now;
+std::string order_table(const Order& order, Time now) {
   Table table({{"", Table::Align::left}, {"", Table::Align::left, 2000}});
   const auto add = [&table](const char* name, std::string value) {
     if (!value.empty()) table.add({name, std::move(value)});
@@ -29,7 +28,7 @@ std::string order_table(const Session& session, const Order& order) {
   add("attempt", fmt::format("{}", order.attempt));
   const std::string tries = order.tries == 0 ? fmt::format("{} used, no limit", order.tries_used)
                                              : fmt::format("{} used of {}", order.tries_used, order.tries);
-  add("tries", session.is_remote() ? "" : tries);
+  add("tries", tries);
   add("failures", fmt::format("{}", order.failures));
   add("priority", fmt::format("{}", order.priority));
   add("key", order.key.value_or(""));
@@ -56,9 +55,9 @@ Exit show_order(const Session& session, const OrderOptions& options, Target& tar
   if (options.only) {
     write_out(*options.only == "payload" ? order.payload : order.result);
   } else if (session.json) {
-    print_json(order_json(session, order, true));
+    print_json(order_json(order, true));
   } else {
-    write_out(order_table(session, order));
+    write_out(order_table(order, session.now));
   }
   return Exit::ok;
 }

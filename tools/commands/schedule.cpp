@@ -20,6 +20,7 @@ struct ScheduleOptions {
   std::optional<std::string> payload;
   std::optional<std::string> payload_file;
   std::optional<std::string> key;
+  std::optional<std::string> run;
   std::optional<std::uint64_t> priority;
   std::optional<std::uint64_t> tries;
   bool upsert = false;
@@ -57,6 +58,7 @@ Exit schedule(const Session& session, const ScheduleOptions& options) {
   request.due = *options.due;
   request.payload = options.payload;
   request.key = options.key;
+  request.run = options.run;
   if (options.priority) request.priority = static_cast<std::uint8_t>(*options.priority);
   if (options.tries) request.tries = static_cast<std::uint32_t>(*options.tries);
   request.upsert = options.upsert;
@@ -80,6 +82,7 @@ void declare_schedule(Arguments& root, const Session& session) {
   command.text("--payload-file", options->payload_file, "FILE", "take the payload from a file, - for stdin")
       .excludes(payload);
   command.text("--key", options->key, "KEY", "dedup key: unique among orders that block");
+  command.text("--run", options->run, "RUN", "the run that it belongs to, which must be alive");
   command.number("--priority", options->priority, 0, 255, "0 is the most urgent, 128 the default");
   command.number("--tries", options->tries, 0, 0xFFFFFFFF, "hand-outs until it is FAILED, 0: no limit");
   command.flag("--upsert", options->upsert, "if it is WAIT already: move it instead of refusing");
