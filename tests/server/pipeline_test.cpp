@@ -45,6 +45,24 @@ TEST_CASE("replies come in the order of the requests, whatever they are", "[serv
   }
 }
 
+TEST_CASE("a run, its orders and its end may be sent in one go", "[server]") {
+  LiveServer server;
+  Client client(server.port());
+  constexpr int orders = 1500;
+  std::string all = "RUN OPEN q r\n";
+  for (int i = 0; i < orders; ++i) all += "SCHEDULE q " + number(i) + " NOW RUN r\n";
+  all += "RUN START q r\nRUN DONE q r\nRUN ERROR q r\nSCHEDULE q late NOW RUN r\nRUN SHOW q r\nCLAIM q w\n";
+  client.send(all);
+  CHECK(client.reply() == "+CREATING");
+  for (int i = 0; i < orders; ++i) CHECK(client.reply() == "+SCHEDULED");
+  CHECK(client.reply() == "+RUNNING");
+  CHECK_THAT(client.reply(), Catch::StartsWith("-BUSY ") && Catch::Contains("1500 orders in WAIT"));
+  CHECK(client.reply() == "+ERROR");
+  CHECK_THAT(client.reply(), Catch::StartsWith("-NOTALIVE "));
+  CHECK_THAT(client.reply(), Catch::Contains("\"state\" \"ERROR\""));
+  CHECK(client.reply() == "[]");
+}
+
 TEST_CASE("a read sees what was changed before it on its connection, and nothing behind it", "[server]") {
   LiveServer server;
   Client client(server.port());
