@@ -224,7 +224,6 @@ class Check {
     }
   }
 
-  // Active rows sort before the runs, and these before their orders.
   void read_runs() {
     walk(Family::runs, [&](std::string_view key, std::string_view value) {
       const std::optional<store::RunEntry> entry = store::parse_run_key(key);

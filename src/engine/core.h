@@ -185,7 +185,7 @@ class Core {
   void begin_sweep(HeldRun& run);
   void end_sweep(HeldRun& run);
   void look_after_runs(Now now);
-  void sweep_run(HeldRun& run, Now now);
+  std::size_t sweep_run(HeldRun& run, std::size_t limit, Now now);
 
   // core_claims.cpp
   std::optional<Answered> on(ClaimRequest request, const Command& command);

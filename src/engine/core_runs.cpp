@@ -289,10 +289,13 @@ void Core::look_after_runs(Now now) {
     log(LogLevel::warning, called(run.queue, run.run) + ": " + reason);
     end_run(run, RunState::error, reason, now);
   }
-  if (!runs_swept_.empty()) sweep_run(runs_.at(*runs_swept_.begin()), now);
+  for (std::size_t left = limits::orphan_pass_max; left > 0 && !runs_swept_.empty();) {
+    left -= sweep_run(runs_.at(*runs_swept_.begin()), left, now);
+  }
 }
 
-void Core::sweep_run(HeldRun& run, Now now) {
+// Looks at no more than `limit` of its live orders, and answers at how many. At fewer only when it is through.
+std::size_t Core::sweep_run(HeldRun& run, std::size_t limit, Now now) {
   QueueState& queue = *find_queue(run.queue);
   const std::string prefix = store::run_orders_prefix(run.queue, run.run);
   std::vector<std::string> ids;
@@ -300,7 +303,7 @@ void Core::sweep_run(HeldRun& run, Now now) {
     // The open group is looked through too: orders may have joined in it.
     const std::unique_ptr<store::Cursor> cursor =
         group_.scan(Family::runs, *run.sweep_from, store::prefix_end(prefix));
-    for (; cursor->valid() && ids.size() < limits::orphan_pass_max; cursor->next()) {
+    for (; cursor->valid() && ids.size() < limit; cursor->next()) {
       ids.emplace_back(cursor->key().substr(prefix.size()));
     }
     if (cursor->valid()) {
@@ -316,6 +319,7 @@ void Core::sweep_run(HeldRun& run, Now now) {
     // locate() aborts it if it waits, and notes what does not decode.
     if (const Result<Located> located = locate(queue, id, now.wall); !located) continue;
   }
+  return ids.size();
 }
 
 }  // namespace duelease::engine

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "duelease/types.h"
 #include "engine/command.h"
 #include "engine/core.h"
@@ -168,6 +169,7 @@ class ScriptRound {
     lose_leases();
     revive();
     clean_up();
+    work_a_run();
   }
 
  private:
@@ -296,10 +298,89 @@ class ScriptRound {
     w_.end_group();
   }
 
+  void work_a_run() {
+    w_.run(RunOpenRequest{"batch", id("r"), Duration{3'600'000}});
+    for (const char* name : {"first", "second", "third", "fourth"}) {
+      w_.run(ScheduleRequest{.queue = "batch",
+                             .id = id(name),
+                             .due = w_.due(Duration{0}),
+                             .payload = payload(300),
+                             .key = id(name) + "-key",
+                             .run = id("r"),
+                             .priority = 1});
+    }
+    w_.end_group();
+    orders_ = claimed(
+        w_.run(ClaimRequest{.queues = {"batch"}, .worker = "w", .count = 2, .lease = Duration{60'000}}));
+    w_.run(RunStartRequest{"batch", id("r")});
+    w_.end_group();
+    w_.pass(Duration{1000});
+    w_.run(RunBeatRequest{"batch", id("r")});
+    w_.end_group();
+    w_.run(RunErrorRequest{"batch", id("r"), "the machine died"});
+    w_.end_group();
+    w_.run(CompleteRequest{.queue = "batch", .id = orders_[0].id, .token = orders_[0].token});
+    w_.run(FailRequest{.queue = "batch", .id = orders_[1].id, .token = orders_[1].token});  // ABORTED.
+    w_.end_group();
+    w_.run(RunOpenRequest{.queue = "batch", .run = id("s")});
+    w_.run(ScheduleRequest{.queue = "batch",
+                           .id = id("heir"),
+                           .due = w_.due(Duration{0}),
+                           .key = id("third") + "-key",
+                           .run = id("s")});
+    w_.run(engine::PurgeBatch{"batch", State::aborted, Duration{0}, {id("third"), id("fourth")}});
+    w_.end_group();
+    w_.run(PopRequest{"batch", 1});
+    w_.run(RunDoneRequest{"batch", id("s")});
+    w_.end_group();
+  }
+
   ScriptWriter& w_;
   const int round_;
   Orders orders_;
 };
+
+// A run with more orders than a few passes of its sweep take, and what comes while it is swept: from its end on
+// there are several groups before the last order has left WAIT.
+inline Script make_sweep_script() {
+  constexpr int count = 5 * limits::orphan_pass_max;
+  ScriptWriter writer;
+  const auto name = [](int i) { return "order " + std::to_string(1000 + i); };
+  writer.run(RunOpenRequest{.queue = "batch", .run = "r"});
+  for (int i = 0; i < count; ++i) {
+    const bool has_key = i % 8 == 0;
+    writer.run(ScheduleRequest{.queue = "batch",
+                               .id = name(i),
+                               .due = writer.due(Duration{i}),
+                               .key = has_key ? std::optional(name(i) + "-key") : std::nullopt,
+                               .run = "r"});
+    if (i % 100 == 99) writer.end_group();
+  }
+  writer.run(ScheduleRequest{.queue = "batch", .id = "alone", .due = writer.due(Duration{count})});
+  writer.run(RunOpenRequest{.queue = "batch", .run = "s"});
+  writer.pass(Duration{2 * count});
+  const auto held = std::get<std::vector<Claimed>>(
+      writer.run(ClaimRequest{.queues = {"batch"}, .worker = "w", .count = 2, .lease = Duration{60'000}}));
+  writer.end_group();
+  writer.run(RunErrorRequest{"batch", "r", "the machine died"});  // With the first pass.
+  writer.end_group();
+  writer.run(ScheduleRequest{.queue = "batch",
+                             .id = name(count - 8),
+                             .due = writer.due(Duration{0}),
+                             .run = "s"});  // An orphan's id,
+  writer.end_group();
+  writer.run(ScheduleRequest{.queue = "batch",
+                             .id = "heir",
+                             .due = writer.due(Duration{0}),
+                             .key = name(count - 16) + "-key",
+                             .run = "s"});  // and the key of another.
+  writer.run(CompleteRequest{.queue = "batch", .id = held[0].id, .token = held[0].token});
+  writer.end_group();
+  writer.run(ReleaseRequest{"batch", held[1].id, held[1].token, std::nullopt});  // ABORTED.
+  writer.run(ClaimRequest{.queues = {"batch"}, .worker = "w", .count = 10});
+  writer.end_group();
+  return writer.finish();
+}
 
 inline Script make_script(int rounds) {
   ScriptWriter writer;

@@ -59,6 +59,15 @@ TEST_CASE(
   cuts.check({.tail = Tail::whole, .names = Names::undone}, every(13, recording.opened), 20);
 }
 
+// Whatever part of the sweep was on disk: what is found is sound, the sweep goes on, and ends as it should.
+TEST_CASE("a crash in the middle of the sweep: the power goes after any operation") {
+  const Script script = make_sweep_script();
+  const Recording recording = record(script, Syncs::each_group);
+  PowerCuts cuts(script, recording);
+  cuts.check({.tail = Tail::torn, .names = Names::kept}, always, 10);
+  cuts.check({.tail = Tail::lost, .names = Names::undone}, every(3, recording.opened), 10);
+}
+
 // RocksDB alone would replay a later log file although the one before it lost its end.
 TEST_CASE("no group is found without the one before it when a log file was just begun") {
   const Recording recording = record(long_script(), Syncs::every_second);

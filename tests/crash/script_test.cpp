@@ -6,13 +6,10 @@
 using namespace duelease;
 using namespace duelease::test;
 
-TEST_CASE("the crash script meets every outcome and breaks no invariant") {
-  const Script script = make_script(2);
-  const std::set<Outcome> all = {Outcome::scheduled, Outcome::rescheduled, Outcome::duplicate,
-                                 Outcome::completed, Outcome::already,     Outcome::stale,
-                                 Outcome::requeued,  Outcome::failed,      Outcome::aborted,
-                                 Outcome::extended,  Outcome::refused,     Outcome::not_found};
-  CHECK(script.outcomes == all);
+namespace {
+
+// After each group.
+void check_sound(const Script& script) {
   REQUIRE(script.states.size() == script.groups.size() + 1);
   for (std::size_t k = 0; k < script.states.size(); ++k) {
     INFO("after group " << k);
@@ -25,6 +22,32 @@ TEST_CASE("the crash script meets every outcome and breaks no invariant") {
     }
     if (k > 0) CHECK(script.states[k] != script.states[k - 1]);
   }
+}
+
+}  // namespace
+
+TEST_CASE("the crash script meets every outcome and breaks no invariant") {
+  const Script script = make_script(2);
+  const std::set<Outcome> all = {Outcome::scheduled, Outcome::rescheduled, Outcome::duplicate,
+                                 Outcome::completed, Outcome::already,     Outcome::stale,
+                                 Outcome::requeued,  Outcome::failed,      Outcome::aborted,
+                                 Outcome::extended,  Outcome::refused,     Outcome::not_found};
+  CHECK(script.outcomes == all);
+  check_sound(script);
+}
+
+TEST_CASE("the crash script of a sweep has several groups in the middle of it, and gets to its end") {
+  const Script script = make_sweep_script();
+  check_sound(script);
+  std::size_t in_sweep = 0;
+  for (const Contents& state : script.states) {
+    const Result<Run> run = engine::read_run(memory_store_with(state), "batch", "r");
+    if (run && run->state == RunState::error && run->counts.wait > 0) ++in_sweep;
+  }
+  CHECK(in_sweep >= 3);
+  const store::MemoryStore end = memory_store_with(script.states.back());
+  CHECK(engine::read_run(end, "batch", "r")->counts == Counts{0, 0, 1, 0, 999});
+  CHECK(engine::read_order(end, "batch", "alone").value()->state == State::processing);
 }
 
 TEST_CASE("the same commands give the same store") {

@@ -790,9 +790,14 @@ void Oracle::end_silent_runs() {
   }
 }
 
-// One part of one run: so many of its live orders, by id; those that wait are aborted.
-void Oracle::sweep_a_run() {
-  if (run_sweeps_.empty()) return;
+void Oracle::sweep_runs() {
+  for (std::size_t left = limits::orphan_pass_max; left > 0 && !run_sweeps_.empty();) {
+    left -= sweep_first_run(left);
+  }
+}
+
+// So many of its live orders, by id; those that wait are aborted.
+std::size_t Oracle::sweep_first_run(std::size_t limit) {
   const auto [name, sweep] = *run_sweeps_.begin();
   const auto& [queue_name, run] = name;
   const OracleQueue& queue = queues_.at(queue_name);
@@ -802,7 +807,7 @@ void Oracle::sweep_a_run() {
     const model::Record& record = next->second.record;
     const bool is_live = record.state == State::wait || record.state == State::processing;
     if (!is_live || record.run != run) continue;
-    if (ids.size() == limits::orphan_pass_max) break;
+    if (ids.size() == limit) break;
     ids.push_back(next->first);
   }
   if (next == queue.orders.end()) {
@@ -814,6 +819,7 @@ void Oracle::sweep_a_run() {
   for (const std::string& id : ids) {
     if (queue.is_orphan(queue.orders.at(id).record)) abort_orphan({queue_name, id});
   }
+  return ids.size();
 }
 
 // ---- Time ---------------------------------------------------------------------------------------
@@ -824,7 +830,7 @@ void Oracle::tick(Now now) {
     reap(limits::reap_pass_max, nullptr);
     end_silent_runs();
   }
-  sweep_a_run();
+  sweep_runs();
   serve_all();
   for (auto next = waiters_.begin(); next != waiters_.end();) {
     const auto [number, waiter] = *next++;

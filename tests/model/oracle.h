@@ -162,7 +162,8 @@ class Oracle {
   // An order that comes back from its lease does not wait again under a dead run.
   void keep_from_waiting(const std::string& queue, model::Record& record) const;
   void end_silent_runs();
-  void sweep_a_run();
+  void sweep_runs();
+  std::size_t sweep_first_run(std::size_t limit);
 
   bool is_due(const std::string& queue) const;
   // Aborts the orphans on the way, but no more than a claim may.

@@ -259,6 +259,31 @@ TEST_CASE("every request has its queue and its id checked", "[validate]") {
   CHECK(refused(ListRequest{.queue = no_queue}));
 }
 
+TEST_CASE("limits of the requests about runs", "[validate]") {
+  const auto set_run = [](auto& r, auto v) { r.run = bytes(v); };
+  check_limits({
+      {"run", with(RunOpenRequest{.queue = "q", .run = "r"}, set_run), 1, 128},
+      {"run", with(RunStartRequest{"q", "r"}, set_run), 1, 128},
+      {"run", with(RunBeatRequest{"q", "r"}, set_run), 1, 128},
+      {"run", with(RunDoneRequest{"q", "r"}, set_run), 1, 128},
+      {"run", with(RunErrorRequest{"q", "r", ""}, set_run), 1, 128},
+      {"time to live",
+       with(RunOpenRequest{.queue = "q", .run = "r"}, [](auto& r, auto v) { r.ttl = Duration{v}; }), 1,
+       30LL * 24 * 3600 * 1000},
+  });
+  const auto names_queue = [](const Result<>& result) {
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code == Code::invalid);
+    CHECK(result.error().message.find("a b") != std::string::npos);
+  };
+  names_queue(model::validate(RunOpenRequest{.queue = "a b", .run = "r"}));
+  names_queue(model::validate(RunStartRequest{"a b", "r"}));
+  names_queue(model::validate(RunBeatRequest{"a b", "r"}));
+  names_queue(model::validate(RunDoneRequest{"a b", "r"}));
+  names_queue(model::validate(RunErrorRequest{"a b", "r", ""}));
+  CHECK(model::validate(RunErrorRequest{"q", "r", std::string(10'000, 'e')}));  // It is cut.
+}
+
 TEST_CASE("only orders that have ended are purged", "[validate]") {
   for (const State state : {State::success, State::failed, State::aborted}) {
     CHECK(model::validate(PurgeRequest{.queue = "q", .state = state}));

@@ -204,6 +204,25 @@ TEST_CASE("what becomes of orphans does not hang on what the store held before t
   CHECK(world.order("a").sequence < world.order("z").sequence);
 }
 
+// A tick for each would be a sync for each.
+TEST_CASE("one pass of the sweep takes many small runs", "[runs]") {
+  World world(Disk::memory);
+  world.check_always(false);
+  constexpr int count = limits::orphan_pass_max;
+  for (int i = 0; i < count + 1; ++i) {
+    const std::string name = std::to_string(1000 + i);
+    open_run(world, name);
+    world.schedule(order_of(name, name, world.now()));
+  }
+  world.open_group();
+  for (int i = 0; i < count + 1; ++i) end_in_error(world, std::to_string(1000 + i));
+  REQUIRE(world.close_group());  // With a tick.
+  CHECK(world.counts() == Counts{1, 0, 0, 0, count});
+  world.tick();
+  CHECK(world.counts() == Counts{0, 0, 0, 0, count + 1});
+  CHECK(world.core().next_wake(world.clocks()) == std::nullopt);
+}
+
 TEST_CASE("a run whose orphans were all met is swept no more, and the next one is", "[runs]") {
   World world(Disk::memory);
   world.check_always(false);

@@ -80,6 +80,18 @@ TEST_CASE("a history key is queue, 00, escaped id, 00 00, sequence") {
   CHECK(hex(history_prefix("q", "\0\0"s)) == packed("71 00 00ff00ff 0000"));
 }
 
+TEST_CASE("keys of runs are queue, 00, kind, run; of their orders also 00 00, id") {
+  CHECK(hex(active_run_key("q", "run")) == packed("71 00 61 72756e"));
+  CHECK(hex(active_run_key("q", "\0\xff"s)) == packed("71 00 61 00ff"));
+  CHECK(hex(run_key("q", "run")) == packed("71 00 72 72756e"));
+  CHECK(hex(run_key("unpaid", "\0"s)) == packed("756e70616964 00 72 00"));
+  CHECK(hex(run_order_key("q", "run", "id")) == packed("71 00 6f 72756e 0000 6964"));
+  CHECK(hex(run_order_key("q", "a\0b"s, "\0"s)) == packed("71 00 6f 6100ff62 0000 00"));
+  CHECK(hex(active_run_prefix("q")) == packed("71 00 61"));
+  CHECK(hex(run_prefix("q")) == packed("71 00 72"));
+  CHECK(hex(run_orders_prefix("q", "\0\0"s)) == packed("71 00 6f 00ff00ff 0000"));
+}
+
 TEST_CASE("keys of meta are words") {
   CHECK(format_key == "format");
   CHECK(sequence_key == "sequence");
@@ -158,6 +170,54 @@ TEST_CASE("order keys sort by queue and id, history keys also by sequence") {
   }
 }
 
+TEST_CASE("keys of a run's orders sort by queue, run and id, and start with the prefix of their run alone") {
+  const unsigned seed = GENERATE(range(0U, 20U));
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  using Entry = std::tuple<std::string, std::string, std::string>;
+  const auto draw = [&] { return Entry{draw_queue(random), draw_bytes(random, 3), draw_bytes(random, 3)}; };
+  for (int i = 0; i < 1000; ++i) {
+    const Entry a = draw();
+    Entry b = draw();
+    if (random() % 2 == 0) std::get<0>(b) = std::get<0>(a);
+    if (random() % 2 == 0) std::get<1>(b) = std::get<1>(a);
+    const auto& [queue_a, run_a, id_a] = a;
+    const auto& [queue_b, run_b, id_b] = b;
+    const std::string key_a = run_order_key(queue_a, run_a, id_a);
+    const std::string key_b = run_order_key(queue_b, run_b, id_b);
+    INFO(hex(key_a) << " and " << hex(key_b));
+    CHECK((a < b) == (key_a < key_b));
+    CHECK((a == b) == (key_a == key_b));
+    CHECK(key_a.starts_with(run_orders_prefix(queue_b, run_b)) == (queue_a == queue_b && run_a == run_b));
+    CHECK((std::tie(queue_a, run_a) < std::tie(queue_b, run_b)) ==
+          (run_key(queue_a, run_a) < run_key(queue_b, run_b)));
+  }
+}
+
+TEST_CASE("a key of family runs that was taken apart gives what it was made of") {
+  using Kind = RunEntry::Kind;
+  const unsigned seed = GENERATE(range(0U, 20U));
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 200; ++i) {
+    const std::string queue = draw_queue(random);
+    const std::string run = draw_bytes(random, limits::run_bytes_max);
+    const std::string id = draw_bytes(random, limits::id_bytes_max);
+    for (const Kind kind : {Kind::active, Kind::run, Kind::order}) {
+      const std::string bytes = kind == Kind::active ? active_run_key(queue, run)
+                                : kind == Kind::run  ? run_key(queue, run)
+                                                     : run_order_key(queue, run, id);
+      INFO(hex(bytes));
+      const std::optional<RunEntry> entry = parse_run_key(bytes);
+      REQUIRE(entry);
+      CHECK((entry->kind == kind));
+      CHECK(entry->queue == queue);
+      CHECK(entry->run == run);
+      CHECK(entry->id == (kind == Kind::order ? id : ""));
+    }
+  }
+}
+
 TEST_CASE("a key that was taken apart gives what it was made of") {
   const unsigned seed = GENERATE(range(0U, 20U));
   INFO("seed " << seed);
@@ -199,6 +259,19 @@ TEST_CASE("bytes that are no key are not taken apart") {
   CHECK_FALSE(parse_order_key(""));
   CHECK_FALSE(parse_order_key("q"));
   CHECK_FALSE(parse_order_key("q\0"s));
+  CHECK_FALSE(parse_run_key(""));
+  CHECK_FALSE(parse_run_key("q"));
+  CHECK_FALSE(parse_run_key("q\0"s));
+  CHECK_FALSE(parse_run_key("\0rrun"s));   // No queue.
+  CHECK_FALSE(parse_run_key("q\0xrun"s));  // No such kind.
+  CHECK_FALSE(parse_run_key("q\0r"s));     // No run.
+  CHECK_FALSE(parse_run_key("q\0a"s));
+  CHECK_FALSE(parse_run_key("q\0o\0\0id"s));
+  CHECK_FALSE(parse_run_key("q\0orun"s));  // Its end is not marked,
+  CHECK_FALSE(parse_run_key("q\0orun\0"s));
+  CHECK_FALSE(parse_run_key("q\0oru\0nid"s));  // or is neither an end nor an escaped 00.
+  CHECK_FALSE(parse_run_key("q\0orun\0\0"s));  // No id.
+  CHECK(parse_run_key("q\0orun\0\0i"s));
   CHECK_FALSE(parse_order_key("\0id"s));
   CHECK(parse_order_key("q\0i"s));
 }

@@ -55,6 +55,20 @@ model::Record full_record(State state) {
   return record;
 }
 
+model::RunRecord full_run(RunState state) {
+  model::RunRecord run;
+  run.state = state;
+  run.ttl = Duration{1000};
+  run.expires_at = at(2000);
+  run.opened_at = at(-2);
+  run.started_at = at(900);
+  run.ended_at = at(901);
+  run.reason = "e";
+  run.counts = {1, 2, 3, 4, 300};
+  run.purged = {0, 0, 1, 0, 5};
+  return run;
+}
+
 // A field 100 as a later version might add it: its value is the two bytes "hi".
 const std::string later_field = unhex(packed("a206 02 6869"));
 
@@ -83,6 +97,16 @@ TEST_CASE("golden bytes: an order's row") {
   CHECK(hex(encode_live({0, at(0)})) == packed("0a04 0800 1000"));
   CHECK(hex(encode_ended(small_record(State::success))) == packed("1213 0803") + small_rest);
   CHECK(hex(encode_ended(full_record(State::failed))) == packed("1230 0804") + full_rest);
+}
+
+TEST_CASE("golden bytes: a run") {
+  const std::string no_counts = "0800 1000 1800 2000 2800";
+  model::RunRecord fresh;
+  fresh.opened_at = at(1000);
+  CHECK(hex(encode_run(fresh)) == packed("0801 20d00f 420a" + no_counts + "4a0a" + no_counts));
+  CHECK(hex(encode_run(full_run(RunState::error))) ==
+        packed("0804 10d00f 18a01f 2003 28880e 308a0e 3a0165 420b 0801 1002 1803 2004 28ac02 "
+               "4a0a 0800 1000 1801 2000 2805"));
 }
 
 TEST_CASE("golden bytes: meta") {
@@ -114,6 +138,11 @@ TEST_CASE("what was encoded is decoded again") {
     CHECK(std::get<model::Record>(*decode_order(encode_ended(ended))) == ended);
     CHECK(*decode_ended(encode_ended(ended)) == ended);
   }
+  for (const RunState state :
+       {RunState::creating, RunState::running, RunState::done, RunState::error, RunState{255}}) {
+    CHECK((*decode_run(encode_run(full_run(state))) == full_run(state)));
+  }
+  CHECK((*decode_run(encode_run({})) == model::RunRecord{}));
   SettingsRow row;
   row.settings = {Duration{limits::lease_ms_max},
                   limits::tries_max,
@@ -181,6 +210,16 @@ TEST_CASE("fields of a later version survive a rewrite of settings") {
   const std::string bytes = encode_settings(*row);
   CHECK(bytes.ends_with(later_field));
   CHECK(decode_settings(bytes)->settings.paused);
+}
+
+TEST_CASE("fields of a later version survive a rewrite of a run") {
+  Result<model::RunRecord> run = decode_run(encode_run(full_run(RunState::running)) + later_field);
+  REQUIRE(run);
+  CHECK(hex(run->unknown) == hex(later_field));
+  run->state = RunState::done;
+  const std::string bytes = encode_run(*run);
+  CHECK(bytes.ends_with(later_field));
+  CHECK((*decode_run(bytes) == *run));
 }
 
 TEST_CASE("a row of a later version is still read") {
@@ -265,6 +304,26 @@ TEST_CASE("a lease that nobody can have been given is refused") {
   check_corrupt(decode_lease(""));
 }
 
+TEST_CASE("a run with a value out of range is refused") {
+  const std::vector<std::pair<const char*, std::function<void(model::RunRecord&)>>> damages = {
+      {"state 0", [](model::RunRecord& r) { r.state = RunState{}; }},
+      {"no time to live", [](model::RunRecord& r) { r.ttl = Duration{0}; }},
+      {"lives too long", [](model::RunRecord& r) { r.ttl = Duration{limits::lease_ms_max + 1}; }},
+      {"expires too late", [](model::RunRecord& r) { r.expires_at = at(limits::time_ms_max + 1); }},
+      {"opened too early", [](model::RunRecord& r) { r.opened_at = at(limits::time_ms_min - 1); }},
+      {"started too late", [](model::RunRecord& r) { r.started_at = at(limits::time_ms_max + 1); }},
+      {"ended too late", [](model::RunRecord& r) { r.ended_at = at(limits::time_ms_max + 1); }},
+  };
+  for (const auto& [what, damage] : damages) {
+    INFO(what);
+    model::RunRecord run = full_run(RunState::error);
+    damage(run);
+    check_corrupt(decode_run(encode_run(run)));
+  }
+  check_corrupt(decode_run(""));
+  check_corrupt(decode_run(unhex("088102")));  // State 257 is not state 1.
+}
+
 TEST_CASE("settings out of range are refused") {
   using Set = QueueSettings;
   const std::vector<std::pair<const char*, std::function<void(Set&)>>> damages = {
@@ -317,5 +376,6 @@ TEST_CASE("a value that was cut short, or is not protobuf at all, is refused") {
     check_corrupt(decode_sequence(garbage));
     check_corrupt(decode_settings(garbage));
     check_corrupt(decode_counts(garbage));
+    check_corrupt(decode_run(garbage));
   }
 }
