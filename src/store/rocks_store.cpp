@@ -242,7 +242,8 @@ class RocksStore final : public Store {
 
   ~RocksStore() override {
     // Without the mark the next open takes it for a crash, so a failure here needs no more said.
-    if (!has_failed_) static_cast<void>(write_closed_mark(*this));
+    const bool has_failed = has_failed_ || !log_switches_->failure().ok();
+    if (!has_failed) static_cast<void>(write_closed_mark(*this));
     log_switches_->watch(nullptr);
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
     db_->Close();
@@ -274,6 +275,8 @@ class RocksStore final : public Store {
   }
 
   Result<> sync() override {
+    // A build of RocksDB with assertions ends the process on a SyncWAL() after an append that failed.
+    if (has_failed_) return fail(Code::storage, "syncing the store: an earlier write has failed");
     const std::uint64_t written = db_->GetLatestSequenceNumber();
     const rocksdb::Status status = db_->SyncWAL();
     if (!status.ok()) return first_error(status, "syncing the store");

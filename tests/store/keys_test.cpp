@@ -80,7 +80,7 @@ TEST_CASE("a history key is queue, 00, escaped id, 00 00, sequence") {
   CHECK(hex(history_prefix("q", "\0\0"s)) == packed("71 00 00ff00ff 0000"));
 }
 
-TEST_CASE("keys of runs are queue, 00, kind, run; of their orders also 00 00, id") {
+TEST_CASE("keys of runs are queue, 00, kind, run, and those of their orders also 00 00, id") {
   CHECK(hex(active_run_key("q", "run")) == packed("71 00 61 72756e"));
   CHECK(hex(active_run_key("q", "\0\xff"s)) == packed("71 00 61 00ff"));
   CHECK(hex(run_key("q", "run")) == packed("71 00 72 72756e"));
