@@ -148,6 +148,7 @@ class Session::Dispatch {
   void pause(std::string queue, bool paused) {
     QueueSetRequest request;
     request.queue = std::move(queue);
+    request.create = false;
     request.paused = paused;
     (*this)(request);
   }
