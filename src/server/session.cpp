@@ -74,8 +74,9 @@ void Session::close() {
   stream_->close();
   reader_.reset();
   reads_.clear();
+  reads_bytes_ = 0;
   parked_.reset();
-  account();
+  account();  // What is left belongs to slots that are not answered.
   shared_.leases.closed(id_);
   on_closed_();
 }
@@ -230,7 +231,10 @@ void Session::run_reads() {
     Loop& loop = self->loop_;
     loop.post([self = std::move(self), number, reads = std::move(reads), reply = std::move(reply)]() mutable {
       self->reads_running_ = false;
-      if (!self->closed_) self->reads_ = std::move(reads);
+      if (!self->closed_ && !reads.empty()) {
+        self->reads_ = std::move(reads);
+        self->reads_bytes_ = self->slot(number).request_bytes;  // Rather more than those that are left.
+      }
       self->answered(number, std::move(reply));
     });
   };

@@ -119,6 +119,23 @@ TEST_CASE("all connections together hold no more than a limit", "[server]") {
   CHECK(third.reply() == "+SCHEDULED");
 }
 
+TEST_CASE("a connection that dies with reads behind a change holds nothing any more", "[server]") {
+  LiveServer server;
+  Client other(server.port());
+  const std::string behind = GENERATE("ORDER q 1\n", "LIST q\nORDER q 1\n", "COMPLETE q 1 1\nORDER q 1\n",
+                                      "ORDER q 1\n*2\r\n$4\r\nPI");
+  test::HeldUp held_up(server.engine());
+  Client dying(server.port());
+  dying.send("SCHEDULE q 1 +1h\n" + behind);
+  REQUIRE(eventually([&] { return info(other, "requests_under_way") >= 2; }));  // INFO too.
+  dying.reset();
+  REQUIRE(eventually([&] { return info(other, "connected_clients") == 1; }));
+  held_up.end();
+  REQUIRE(eventually([&] { return info(other, "requests_under_way") == 1; }));
+  CHECK(info(other, "request_bytes_held") < 20);
+  CHECK_THAT(other.ask("ORDER q 1"), Catch::StartsWith("[\"id\""));
+}
+
 TEST_CASE("connections above the limit are told so", "[server]") {
   ServerOptions options = test::any_port();
   options.connections_max = 2;
