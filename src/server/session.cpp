@@ -183,8 +183,9 @@ std::optional<Session::Item> Session::next_item() {
     const bool too_large = words.error().code == Code::too_large;
     item.what = p::Refusal{too_large ? p::WireCode::too_large : p::WireCode::err, words.error().message};
     item.last = true;
-    shared_.log(LogLevel::warning, "closing the connection of " + peer_ +
-                                       ", which sent what is no request: " + words.error().message);
+    // Not the message, which shows what came: a password, or a payload.
+    shared_.log(LogLevel::warning, "closing the connection of " + peer_ + ", which sent " +
+                                       (too_large ? "too large a request" : "what is no request"));
     return item;
   }
   if (!*words) {

@@ -115,6 +115,25 @@ TEST_CASE("a wrong login is refused, a few times, and the log does not tell secr
   CHECK_THAT(log, !Catch::Contains("argon2"));
 }
 
+TEST_CASE("what is no request is told to its sender, and not to the log", "[server][users]") {
+  Guarded guarded;
+  for (const std::string line :
+       {"AUTH shop \"hunter2secret", "AUTH shop 'hunter2secret", "AUTH shop \"hunter2secret\"x",
+        "*3\r\nhunter2secret", "*3\r\n$4\r\nAUTH\r\n$hunter2secret", "*hunter2secret",
+        "SCHEDULE unpaid 1 NOW PAYLOAD \"hunter2secret", "SCHEDULE unpaid 1 NOW PAYLOAD 'hunter2secret",
+        "AUTH shop \"\\hunter2secret\""}) {
+    INFO(line);
+    Client client(guarded.server.port());
+    client.send(line + "\r\n");
+    const std::string reply = client.reply();
+    CHECK_THAT(reply, Catch::StartsWith("-ERR "));
+    CHECK(client.closed_by_server());
+  }
+  const std::string log = guarded.server.log();
+  CHECK_THAT(log, Catch::Contains("closing the connection of 127.0.0.1") && Catch::Contains("no request"));
+  CHECK_THAT(log, !Catch::Contains("hunt") && !Catch::Contains("secret"));
+}
+
 TEST_CASE("where there are no users nobody needs to log in", "[server][users]") {
   LiveServer server;
   Client client(server.port());
