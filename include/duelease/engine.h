@@ -75,6 +75,9 @@ class Engine {
   // the engine there.
   void close(std::function<void()> done);
 
+  // As it was opened with; what was empty there (clock, random) is filled in.
+  const Options& options() const;
+
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 

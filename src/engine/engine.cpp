@@ -118,9 +118,12 @@ engine::CoreOptions core_options(const Options& options) {
 // Members are destroyed from the last to the first: the writer goes before the thread and the context
 // that its strand and its timer belong to.
 struct Engine::Impl {
-  Impl(Options options, std::unique_ptr<store::Store> opened_store, std::unique_ptr<engine::Core> opened_core,
-       std::optional<boost::asio::any_io_executor> executor)
-      : clock(options.clock), store(std::move(opened_store)), core(std::move(opened_core)) {
+  Impl(Options the_options, std::unique_ptr<store::Store> opened_store,
+       std::unique_ptr<engine::Core> opened_core, std::optional<boost::asio::any_io_executor> executor)
+      : options(std::move(the_options)),
+        clock(options.clock),
+        store(std::move(opened_store)),
+        core(std::move(opened_core)) {
     if (!executor) own_thread.emplace();
     writer.emplace(executor ? *executor : own_thread->executor(), *store, *core, options);
   }
@@ -188,6 +191,7 @@ struct Engine::Impl {
     };
   }
 
+  const Options options;
   const std::shared_ptr<const Clock> clock;
   const std::unique_ptr<store::Store> store;
   const std::unique_ptr<engine::Core> core;
@@ -257,6 +261,7 @@ Result<> restore(const std::filesystem::path& backup, const std::filesystem::pat
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
+const Options& Engine::options() const { return impl_->options; }
 void Engine::close() { impl_->writer->close(); }
 void Engine::close(std::function<void()> done) { impl_->close(std::move(done)); }
 

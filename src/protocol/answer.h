@@ -69,7 +69,8 @@ class ReplyReader {
 // Each reads what the function of the same name in reply.h printed. An error reply becomes the Error that it
 // was, as far as the wire tells: what it calls ERR is Code::invalid, NOAUTH is Code::denied, and a word that
 // is not known here is Code::invalid too, with the whole text for a message. What does not fit the request is
-// Code::corrupt. Fields that are not known here are passed over: a later version may have more.
+// Code::corrupt, as is an order that the server found damaged (CORRUPT). Fields that are not known here are
+// passed over: a later version may have more.
 
 // The names of states are answers too, and some of them are also the reason of a refusal: which it is depends
 // on the request. One thing cannot be told apart: RETRY of an order that is WAIT already reads as `requeued`.

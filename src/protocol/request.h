@@ -95,13 +95,15 @@ enum class WireCode : std::uint8_t {
   no_auth,  // Say AUTH first.
   denied,   // The role does not allow it.
   overloaded,
-  storage,
+  corrupt,  // What was asked for is damaged; everything else goes on. PROTOCOL.md has no word for it.
+  storage,  // The disk failed: final until the server is started again.
   closing,
 };
 
 // "ERR", "INVALID", "NOTFOUND", ...
 std::string_view wire_code_name(WireCode code);
-// Of an error of the engine. What can only be met when a store is opened (locked, corrupt, ...) is `storage`.
+// Of an error of the library. `storage` also for those that no server answers: of opening a store (locked,
+// newer_format), and of a client (unreachable).
 WireCode wire_code(Code code);
 // The other way round; empty for a word that is none of the above.
 std::optional<Code> code_of_wire(std::string_view name);

@@ -14,6 +14,7 @@ std::string_view wire_code_name(WireCode code) {
     case WireCode::no_auth: return "NOAUTH";
     case WireCode::denied: return "DENIED";
     case WireCode::overloaded: return "OVERLOADED";
+    case WireCode::corrupt: return "CORRUPT";
     case WireCode::storage: return "STORAGE";
     case WireCode::closing: return "CLOSING";
   }
@@ -28,11 +29,11 @@ WireCode wire_code(Code code) {
     case Code::not_alive: return WireCode::not_alive;
     case Code::busy: return WireCode::busy;
     case Code::overloaded: return WireCode::overloaded;
+    case Code::corrupt: return WireCode::corrupt;
     case Code::closing: return WireCode::closing;
     case Code::denied: return WireCode::denied;
     case Code::locked:
     case Code::newer_format:
-    case Code::corrupt:
     case Code::unreachable:
     case Code::storage: return WireCode::storage;
   }
@@ -47,6 +48,7 @@ std::optional<Code> code_of_wire(std::string_view name) {
   if (name == "TOOLARGE") return Code::too_large;
   if (name == "NOAUTH" || name == "DENIED") return Code::denied;
   if (name == "OVERLOADED") return Code::overloaded;
+  if (name == "CORRUPT") return Code::corrupt;
   if (name == "STORAGE") return Code::storage;
   if (name == "CLOSING") return Code::closing;
   return std::nullopt;

@@ -39,6 +39,9 @@ class WordReader {
  public:
   explicit WordReader(WordLimits limits) : limits_(limits) {}
 
+  // For the requests that were not taken yet.
+  void set_limits(WordLimits limits) { limits_ = limits; }
+
   // Takes whatever comes: a caller that reads on while requests wait here is one that bytes_held() should stop.
   void feed(std::string_view bytes);
 

@@ -21,6 +21,7 @@ void Counters::print(std::string& out) const {
   line(out, "claims_waiting", claims_waiting);
   line(out, "requests_under_way", requests_under_way);
   line(out, "request_bytes_held", bytes_held);
+  line(out, "reply_bytes_unsent", bytes_unsent);
   line(out, "bytes_read", bytes_read);
   line(out, "bytes_written", bytes_written);
   line(out, "logins_failed", logins_failed);

@@ -40,6 +40,7 @@ class Counters {
   Counter claims_under_way{0};    // Now: all, those included.
   Counter requests_under_way{0};  // Now: asked of the engine, not yet answered.
   Counter bytes_held{0};          // Now: of requests.
+  Counter bytes_unsent{0};        // Now: of replies.
 
  private:
   static constexpr std::size_t outcomes_size = static_cast<std::size_t>(Outcome::not_found) + 1;

@@ -1,4 +1,5 @@
-// server/reads.h: the requests that only read, answered on the thread of the caller.
+// server/reads.h: the requests that the engine answers on the thread that asks: those that only read, and PURGE, which
+// walks over a queue and waits for the disk as it goes. A thread for reads or for walks calls it, never a loop.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ enum class Runs : std::uint8_t {
   change,  // Goes to the engine; those behind it need not wait.
   read,    // On the threads for reads, after all before it and before all behind it.
   walk,    // The same on threads of its own: it may take long.
-  login,   // On the thread for passwords; those behind it wait.
+  login,   // On a thread for passwords where there is one to check; those behind it wait.
 };
 
 struct Rule {

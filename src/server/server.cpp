@@ -27,6 +27,8 @@ constexpr std::uint64_t refused_at_once_max = 100;
 // After an accept that failed (no file descriptor is left): trying at once again would only spin.
 constexpr milliseconds accept_pause{100};
 constexpr milliseconds stop_look_every{20};
+// With port 0: the port that the first address got may be taken at another one.
+constexpr int port_tries = 10;
 // What the last replies have to get out, when the deadline of a stop is over.
 constexpr milliseconds stop_flush{500};
 
@@ -48,13 +50,26 @@ Result<> validate(const ServerOptions& options) {
            within("words", options.words_max, 64, 1'000'000),
            within("requests under way", options.requests_under_way_max, 1, 50'000),
            within("reply bytes", options.reply_bytes_max, 1024, 64 * gigabyte),
+           within("unsent bytes", options.unsent_bytes_max, 1024 * 1024, 1024 * gigabyte),
            within("held bytes", options.held_bytes_max, 1024 * 1024, 1024 * gigabyte),
        }) {
     if (!checked) return checked;
   }
-  if (options.idle_timeout.count() < 0 || options.handshake_timeout.count() < 1 ||
-      options.stop_deadline.count() < 0) {
-    return fail(Code::invalid, "a time-out is negative");
+  const auto lasts = [](const char* name, Duration value, int min) -> Result<> {
+    constexpr Duration year = std::chrono::days{365};
+    if (value.count() >= min && value <= year) return {};
+    return fail(Code::invalid, std::string(name) + " is " + std::to_string(value.count()) +
+                                   " ms, allowed are " + std::to_string(min) + " to " +
+                                   std::to_string(year.count()) + " ms");
+  };
+  for (const Result<>& checked : {
+           lasts("idle timeout", options.idle_timeout, 0),
+           lasts("handshake timeout", options.handshake_timeout, 1),
+           lasts("login timeout", options.login_timeout, 0),
+           lasts("write timeout", options.write_timeout, 0),
+           lasts("stop deadline", options.stop_deadline, 0),
+       }) {
+    if (!checked) return checked;
   }
   if (options.addresses.empty()) return fail(Code::invalid, "there is no address to listen on");
   if (options.tls_cert.empty() != options.tls_key.empty()) {
@@ -148,7 +163,8 @@ struct Server::Impl {
     bool failing = false;
   };
 
-  Result<> listen(const tcp::endpoint& where);
+  Result<> listen(const std::vector<tcp::endpoint>& where);
+  Result<> listen_on(tcp::endpoint where);
   void start();
   void accept(Listener& listener);
   void accepted(Listener& listener, const boost::system::error_code& error,
@@ -181,7 +197,29 @@ struct Server::Impl {
 
 // ---- Listening ----------------------------------------------------------------------------------
 
-Result<> Server::Impl::listen(const tcp::endpoint& where) {
+Result<> Server::Impl::listen(const std::vector<tcp::endpoint>& where) {
+  const bool any_port = shared.options.port == 0;
+  Result<> listening;
+  for (int i = 0; i < (any_port ? port_tries : 1); ++i) {
+    listeners.clear();
+    port = shared.options.port;
+    for (const tcp::endpoint& endpoint : where) {
+      listening = listen_on({endpoint.address(), port});
+      if (!listening) break;
+    }
+    if (listening || listeners.empty()) break;  // Or the first address has no port at all.
+  }
+  if (!listening) return listening;
+  for (const std::unique_ptr<Listener>& listener : listeners) {
+    const tcp::endpoint bound = listener->acceptor.local_endpoint();
+    shared.log(LogLevel::info, "listening on " + bound.address().to_string() + " port " +
+                                   std::to_string(bound.port()) + (tls ? " (TLS)" : ""));
+  }
+  return {};
+}
+
+// Of the first one with port 0, the rest get the port.
+Result<> Server::Impl::listen_on(tcp::endpoint where) {
   auto listener = std::make_unique<Listener>(members[0]->loop);
   tcp::acceptor& acceptor = listener->acceptor;
   boost::system::error_code error;
@@ -195,10 +233,7 @@ Result<> Server::Impl::listen(const tcp::endpoint& where) {
     return fail(Code::storage, "cannot listen on " + where.address().to_string() + " port " +
                                    std::to_string(where.port()) + ": " + why(error));
   }
-  const tcp::endpoint bound = acceptor.local_endpoint();
-  if (port == 0) port = bound.port();
-  shared.log(LogLevel::info, "listening on " + bound.address().to_string() + " port " +
-                                 std::to_string(bound.port()) + (tls ? " (TLS)" : ""));
+  port = acceptor.local_endpoint().port();
   listeners.push_back(std::move(listener));
   return {};
 }
@@ -354,9 +389,7 @@ Result<std::unique_ptr<Server>> Server::start(Engine& engine, ServerOptions opti
   if (!options.clock) options.clock = system_clock();
   try {
     auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(users), std::move(*tls));
-    for (const tcp::endpoint& endpoint : *where) {
-      if (Result<> listening = impl->listen(endpoint); !listening) return Unexpected{listening.error()};
-    }
+    if (Result<> listening = impl->listen(*where); !listening) return Unexpected{listening.error()};
     impl->start();
     return std::make_unique<Server>(std::move(impl));
   } catch (const std::system_error& error) {  // A thread that does not start, an epoll that there is not.

@@ -16,6 +16,11 @@ constexpr std::size_t reads_reply_bytes = 1024 * 1024;
 
 // Where all connections together hold too much, a half request may still have this many bytes.
 constexpr std::size_t half_request_bytes_free = 4096;
+// Where all connections together have too much unsent, one may still have this many bytes of it.
+constexpr std::size_t unsent_bytes_free = 64 * 1024;
+// What anybody may send: before a login, where there are users.
+constexpr std::size_t stranger_bytes_max = 4096;
+constexpr std::size_t stranger_words_max = 16;
 // And so many requests may be with the engine, which has a limit of its own
 // (Options::commands_waiting_max), before a connection that has some there is read no further.
 constexpr std::uint64_t requests_under_way_all = 50'000;
@@ -42,7 +47,7 @@ Session::Session(Shared& shared, Loop& loop, std::unique_ptr<Stream> stream, std
   shared_.leases.opened(id_);
 }
 
-Session::~Session() { DUELEASE_CHECK(closed_ && accounted_ == 0); }
+Session::~Session() { DUELEASE_CHECK(closed_ && held_accounted_ == 0 && unsent_accounted_ == 0); }
 
 void Session::start() {
   after(shared_.options.handshake_timeout, &Session::handshake_is_late);
@@ -74,8 +79,10 @@ void Session::close() {
   stream_->close();
   reader_.reset();
   reads_.clear();
+  reads_bytes_ = 0;
   parked_.reset();
-  account();
+  for (Slot& slot : slots_) slot.reply = std::string();
+  account();  // What is left belongs to slots that are not answered.
   shared_.leases.closed(id_);
   on_closed_();
 }
@@ -89,8 +96,8 @@ void Session::on_handshake(const boost::system::error_code& error) {
     return close();
   }
   open_ = true;
-  timer_.reset();
-  if (shared_.options.idle_timeout.count() > 0) look_whether_idle();
+  last_active_ = login_since_ = std::chrono::steady_clock::now();
+  watch();
   advance();
 }
 
@@ -108,14 +115,15 @@ void Session::on_read(const boost::system::error_code& error, std::string_view b
   Counters::add(shared_.counters.bytes_read, bytes.size());
   if (!last_ && !finishing_) {
     if (!reader_) {
-      const ServerOptions& options = shared_.options;
-      reader_.emplace(p::WordLimits{options.request_bytes_max, options.line_bytes_max, options.words_max});
+      reader_.emplace(word_limits());
     }
     reader_->feed(bytes);
     exhausted_ = false;
   }
   advance();
 }
+
+void Session::on_written_some() { last_active_ = written_last_ = std::chrono::steady_clock::now(); }
 
 void Session::on_written(const boost::system::error_code& error) {
   is_writing_ = false;
@@ -135,6 +143,7 @@ void Session::on_written(const boost::system::error_code& error) {
 // After every event: does all that has become possible.
 void Session::advance() {
   if (closed_ || !open_) return;
+  account();
   take_requests();
   refuse_half_request();
   write_replies();
@@ -145,10 +154,29 @@ void Session::advance() {
 
 // ---- Requests -----------------------------------------------------------------------------------
 
+p::WordLimits Session::word_limits() const {
+  const ServerOptions& options = shared_.options;
+  p::WordLimits limits{options.request_bytes_max, options.line_bytes_max, options.words_max};
+  if (!has_logged_in()) {
+    limits.request_bytes_max = std::min(limits.request_bytes_max, stranger_bytes_max);
+    limits.line_bytes_max = std::min(limits.line_bytes_max, stranger_bytes_max);
+    limits.words_max = std::min(limits.words_max, stranger_words_max);
+  }
+  return limits;
+}
+
+// Whether there may be more to send. Where not, something is: when it has gone it is looked at again.
+bool Session::has_room(std::size_t reserved) const {
+  const std::size_t unsent = reply_bytes_ + reserved;
+  if (unsent >= shared_.options.reply_bytes_max) return false;
+  return unsent <= unsent_bytes_free ||
+         shared_.counters.bytes_unsent.load(std::memory_order_relaxed) <= shared_.options.unsent_bytes_max;
+}
+
 bool Session::may_take() const {
   const bool held_up = held_up_ || reads_running_ || parked_ || reads_.size() >= reads_max;
   return !last_ && !held_up && under_way_ < shared_.options.requests_under_way_max &&
-         reply_bytes_ + reserved_bytes_ < shared_.options.reply_bytes_max;
+         has_room(reserved_bytes_);
 }
 
 void Session::take_requests() {
@@ -169,8 +197,7 @@ void Session::take_requests() {
     }
   }
   submit_batch();
-  const bool has_room = reply_bytes_ < shared_.options.reply_bytes_max;
-  if (!reads_.empty() && under_way_ == 0 && has_room) run_reads();
+  if (!reads_.empty() && under_way_ == 0 && has_room(0)) run_reads();
 }
 
 std::optional<Session::Item> Session::next_item() {
@@ -181,9 +208,11 @@ std::optional<Session::Item> Session::next_item() {
   if (!words) {
     const bool too_large = words.error().code == Code::too_large;
     item.what = p::Refusal{too_large ? p::WireCode::too_large : p::WireCode::err, words.error().message};
+    if (too_large && !has_logged_in()) std::get<p::Refusal>(item.what).message += " before AUTH";
     item.last = true;
-    shared_.log(LogLevel::warning, "closing the connection of " + peer_ +
-                                       ", which sent what is no request: " + words.error().message);
+    // Not the message, which shows what came: a password, or a payload.
+    shared_.log(LogLevel::warning, "closing the connection of " + peer_ + ", which sent " +
+                                       (too_large ? "too large a request" : "what is no request"));
     return item;
   }
   if (!*words) {
@@ -230,7 +259,10 @@ void Session::run_reads() {
     Loop& loop = self->loop_;
     loop.post([self = std::move(self), number, reads = std::move(reads), reply = std::move(reply)]() mutable {
       self->reads_running_ = false;
-      if (!self->closed_) self->reads_ = std::move(reads);
+      if (!self->closed_ && !reads.empty()) {
+        self->reads_ = std::move(reads);
+        self->reads_bytes_ = self->slot(number).request_bytes;  // Rather more than those that are left.
+      }
       self->answered(number, std::move(reply));
     });
   };
@@ -281,6 +313,8 @@ void Session::write_replies() {
   }
   if (writing_.empty()) return;
   is_writing_ = true;
+  written_last_ = std::chrono::steady_clock::now();
+  if (!watched_ && shared_.options.write_timeout.count() > 0) watch();
   stream_->write(writing_, self());
 }
 
@@ -294,7 +328,7 @@ bool Session::may_read() const {
   const bool may_hold = waiting_ && (!reader_ || reader_->bytes_held() < options.request_bytes_max);
   if (!exhausted_ && !may_hold) return false;
   if (under_way_ >= options.requests_under_way_max) return false;
-  if (reply_bytes_ + (waiting_ ? 0 : reserved_bytes_) >= options.reply_bytes_max) return false;
+  if (!has_room(waiting_ ? 0 : reserved_bytes_)) return false;
   const Counters& counters = shared_.counters;
   return under_way_ == 0 || (counters.bytes_held.load(std::memory_order_relaxed) <= options.held_bytes_max &&
                              (waiting_ || counters.requests_under_way.load(std::memory_order_relaxed) <=
@@ -304,14 +338,18 @@ bool Session::may_read() const {
 void Session::read_more() {
   if (reading_ || eof_ || !may_read()) return;
   reading_ = true;
-  stream_->read(self());
+  stream_->read(has_logged_in() ? Loop::read_bytes : stranger_bytes_max, self());
 }
 
 void Session::account() {
-  const std::size_t held = request_bytes_ + reads_bytes_ + (reader_ ? reader_->bytes_held() : 0);
-  if (held == accounted_) return;
-  shared_.counters.bytes_held.fetch_add(held - accounted_, std::memory_order_relaxed);  // Modulo 2^64.
-  accounted_ = held;
+  const auto tell = [](Counters::Counter& counter, std::size_t& told, std::size_t now) {
+    if (now != told) Counters::add(counter, now - told);  // Modulo 2^64.
+    told = now;
+  };
+  const std::size_t parked = parked_ ? parked_->bytes : 0;
+  const std::size_t unread = reader_ ? reader_->bytes_held() : 0;
+  tell(shared_.counters.bytes_held, held_accounted_, request_bytes_ + reads_bytes_ + parked + unread);
+  tell(shared_.counters.bytes_unsent, unsent_accounted_, closed_ ? 0 : reply_bytes_);
 }
 
 bool Session::has_ended() const {
@@ -343,19 +381,56 @@ void Session::handshake_is_late() {
   close();
 }
 
-void Session::look_whether_idle() {
+// Looks at what must not take too long, and again when the next of it would.
+void Session::watch() {
   using std::chrono::steady_clock;
-  const auto timeout = shared_.options.idle_timeout;
+  watched_ = false;
+  if (lingering_) return;  // That has the timer.
+  const ServerOptions& options = shared_.options;
   const auto now = steady_clock::now();
-  const bool idle = under_way_ == 0 && reads_.empty();
-  if (last_active_ == steady_clock::time_point{} || !idle) last_active_ = now;
-  if (now - last_active_ >= timeout) {
-    shared_.log(LogLevel::info, "closing the connection of " + peer_ + ", idle for " +
-                                    std::to_string(timeout.count()) + " ms");
+  std::optional<steady_clock::time_point> next;
+  // Answers whether it is too late.
+  const auto is_late = [now, &next](steady_clock::time_point since, Duration timeout) {
+    if (now - since >= timeout) return true;
+    if (!next || since + timeout < *next) next = since + timeout;
+    return false;
+  };
+  const auto complain = [this](LogLevel level, const char* what, Duration timeout) {
+    shared_.log(level, "closing the connection of " + peer_ + ", " + what + " for " +
+                           std::to_string(timeout.count()) + " ms");
+  };
+
+  if (options.idle_timeout.count() > 0) {
+    if (under_way_ > 0 || !reads_.empty()) last_active_ = now;
+    if (is_late(last_active_, options.idle_timeout)) {
+      complain(LogLevel::info, "idle", options.idle_timeout);
+      return close();
+    }
+  }
+  if (is_writing_ && options.write_timeout.count() > 0 && is_late(written_last_, options.write_timeout)) {
+    complain(LogLevel::warning, "which took no byte of its replies", options.write_timeout);
     return close();
   }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(last_active_ + timeout - now);
-  after(left, &Session::look_whether_idle);
+  bool refused = false;
+  if (!has_logged_in() && !last_ && options.login_timeout.count() > 0) {
+    if (held_up_) login_since_ = now;  // The login waits for us.
+    refused = is_late(login_since_, options.login_timeout);
+  }
+  if (refused) {
+    complain(LogLevel::warning, "which did not log in", options.login_timeout);
+    refuse(
+        {p::WireCode::no_auth, "no login came for " + std::to_string(options.login_timeout.count()) + " ms"});
+    last_ = true;
+  }
+  if (next) {
+    // A write that begins in between is not to be seen too late.
+    if (options.write_timeout.count() > 0) is_late(now, options.write_timeout);
+    watched_ = true;
+    after(std::chrono::ceil<std::chrono::milliseconds>(*next - now), &Session::watch);
+  } else {
+    timer_.reset();
+  }
+  if (refused) advance();
 }
 
 }  // namespace duelease::server

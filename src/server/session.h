@@ -13,7 +13,8 @@
 // Limits. What would cross one is left in the socket, where it costs the client and not us. A claim counts
 // as the largest reply that it can have until it is answered.
 //
-// All of it runs on the thread of its loop.
+// All of it runs on the thread of its loop, but for two jobs that run on other threads and post what they found to
+// the loop: the reads (reads.h), and the hash of a password. They touch what is constant, and Shared.
 #pragma once
 
 #include <chrono>
@@ -58,6 +59,7 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
 
   void on_handshake(const boost::system::error_code& error) override;
   void on_read(const boost::system::error_code& error, std::string_view bytes) override;
+  void on_written_some() override;
   void on_written(const boost::system::error_code& error) override;
   void advance() override;
 
@@ -81,6 +83,9 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   class Dispatch;
 
   // ---- session.cpp: the flow ----
+  bool has_logged_in() const { return !shared_.users || user_ != nullptr; }
+  protocol::WordLimits word_limits() const;
+  bool has_room(std::size_t reserved) const;
   bool may_take() const;
   bool may_read() const;
   void take_requests();
@@ -94,7 +99,7 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   void end();
   void after(std::chrono::milliseconds delay, void (Session::*then)());
   void handshake_is_late();
-  void look_whether_idle();
+  void watch();
   std::shared_ptr<Session> self() { return shared_from_this(); }
 
   SlotNumber open_slot();
@@ -154,11 +159,12 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   std::deque<Slot> slots_;
   SlotNumber first_slot_ = 0;
   std::string writing_;
-  std::size_t under_way_ = 0;       // Requests in slots that are not ready.
-  std::size_t request_bytes_ = 0;   // Of them.
-  std::size_t reply_bytes_ = 0;     // Ready or being written.
-  std::size_t reserved_bytes_ = 0;  // See Slot.
-  std::size_t accounted_ = 0;       // What of it Counters::bytes_held knows.
+  std::size_t under_way_ = 0;         // Requests in slots that are not ready.
+  std::size_t request_bytes_ = 0;     // Of them.
+  std::size_t reply_bytes_ = 0;       // Ready or being written.
+  std::size_t reserved_bytes_ = 0;    // See Slot.
+  std::size_t held_accounted_ = 0;    // What Counters::bytes_held knows of it.
+  std::size_t unsent_accounted_ = 0;  // And Counters::bytes_unsent.
 
   // The stream.
   bool open_ = false;  // The handshake is done.
@@ -170,7 +176,10 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   bool lingering_ = false;  // All is written; waits for the client to close, so that it can read the end.
   bool closed_ = false;
   std::optional<boost::asio::steady_timer> timer_;
+  bool watched_ = false;  // timer_ will call watch().
   std::chrono::steady_clock::time_point last_active_{};
+  std::chrono::steady_clock::time_point login_since_{};   // A login is waited for.
+  std::chrono::steady_clock::time_point written_last_{};  // Something of writing_ went, or it began.
 };
 
 template <class Print>

@@ -12,17 +12,17 @@ namespace {
 namespace p = protocol;
 
 // Small against Options::commands_waiting_max, which refuses a larger batch altogether.
-constexpr std::size_t batch_max = 512;
+std::size_t batch_max(const Shared& shared) {
+  return std::clamp<std::size_t>(shared.engine.options().commands_waiting_max / 16, 1, 512);
+}
 constexpr std::uint32_t logins_failed_max = 5;
 constexpr std::size_t logins_waiting_max = 1024;
 
-// The reply to a claim is at most as large as Options::claim_reply_bytes_max by default, and for each order
-// as QueueSettings::payload_bytes_max by default.
-constexpr std::size_t claim_bytes_max = 16 * 1024 * 1024;
-constexpr std::size_t claim_order_bytes = 1024 * 1024;
-
-std::size_t claim_reserve(std::uint32_t count) {
-  return std::min<std::size_t>(std::size_t{count} * claim_order_bytes, claim_bytes_max);
+// The largest reply to a claim: no order that came over the wire is larger than its request was, and the engine
+// answers one at least, however large.
+std::size_t claim_reserve(const Shared& shared, std::uint32_t count) {
+  const std::size_t order = shared.options.request_bytes_max;
+  return std::min(count * order, std::max(shared.engine.options().claim_reply_bytes_max, order));
 }
 
 bool says(const std::vector<std::string>& words, std::string_view what) {
@@ -162,6 +162,7 @@ class Session::Dispatch {
   void pause(std::string queue, bool paused) {
     QueueSetRequest request;
     request.queue = std::move(queue);
+    request.create = false;
     request.paused = paused;
     (*this)(request);
   }
@@ -204,7 +205,7 @@ void Session::refuse(const p::Refusal& refusal) {
 
 template <class Request>
 void Session::add_to_batch(std::vector<Request>& batch, Request request, std::size_t bytes) {
-  if (batch.empty() || batch.size() >= batch_max) {
+  if (batch.empty() || batch.size() >= batch_max(shared_)) {
     submit_batch();  // Or it is one of the other kind.
     batch_slot_ = open_slot();
   }
@@ -282,7 +283,7 @@ void Session::claim(ClaimRequest request, std::size_t bytes) {
     Counters::subtract(shared_.counters.claims_under_way);  // After its leases are known: see Server::stop().
   };
   Counters::add(shared_.counters.claims_under_way);
-  const std::size_t reserved = claim_reserve(request.count);
+  const std::size_t reserved = claim_reserve(shared_, request.count);
   auto done = callback<std::vector<Claimed>>(bytes, claimed, reserved);
   if (waits) {
     held_up_ = true;
@@ -299,7 +300,7 @@ void Session::pop(PopRequest request, std::size_t bytes) {
     Counters::add(shared_.counters.orders_claimed, orders->size());
     p::print_claimed(out, *orders);
   };
-  const std::size_t reserved = claim_reserve(request.count);
+  const std::size_t reserved = claim_reserve(shared_, request.count);
   shared_.engine.pop(std::move(request), callback<std::vector<Claimed>>(bytes, popped, reserved));
 }
 
@@ -331,6 +332,7 @@ void Session::logged_in(SlotNumber number, const User* user, const p::AuthReques
   std::string reply;
   if (user != nullptr) {
     user_ = user;
+    if (reader_) reader_->set_limits(word_limits());
     if (hello) {
       print_hello(reply);
     } else {

@@ -14,6 +14,8 @@ namespace duelease::server {
 class StreamUser {
  public:
   virtual void on_handshake(const boost::system::error_code& error) = 0;
+  // Some bytes of a write have gone.
+  virtual void on_written_some() = 0;
   // `bytes` are valid during the call. An end of the stream is boost::asio::error::eof.
   virtual void on_read(const boost::system::error_code& error, std::string_view bytes) = 0;
   virtual void on_written(const boost::system::error_code& error) = 0;
@@ -27,7 +29,8 @@ class Stream {
   using User = std::shared_ptr<StreamUser>;
   virtual ~Stream() = default;
   virtual void handshake(User user) = 0;
-  virtual void read(User user) = 0;
+  // At most `most` bytes.
+  virtual void read(std::size_t most, User user) = 0;
   // `bytes` must stay where they are until on_written().
   virtual void write(std::string_view bytes, User user) = 0;
   // Nothing more will be written. After the last on_written().

@@ -373,6 +373,7 @@ TEST_CASE("an error reply becomes the error that it was", "[answer]") {
   CHECK(unknown.message == "WRONGPASS go away");
   CHECK(error_of(read_answer(value_of("-NOAUTH say AUTH first\r\n"))).code == Code::denied);
   CHECK(error_of(read_answer(value_of("-CLOSING\r\n"))).code == Code::closing);
+  CHECK(error_of(read_order(value_of("-CORRUPT order '1' does not decode\r\n"))).code == Code::corrupt);
 }
 
 TEST_CASE("a reply that does not fit the request is corrupt, and shown", "[answer]") {

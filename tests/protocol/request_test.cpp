@@ -299,10 +299,11 @@ TEST_CASE("codes have their words on the wire, and are found by them", "[request
   CHECK_FALSE(code_of_wire("WRONGPASS"));
   CHECK_FALSE(code_of_wire("err"));
   for (const Code code : {Code::invalid, Code::too_large, Code::not_found, Code::not_alive, Code::busy,
-                          Code::overloaded, Code::storage, Code::closing, Code::denied}) {
+                          Code::overloaded, Code::storage, Code::corrupt, Code::closing, Code::denied}) {
     CHECK(code_of_wire(wire_code_name(wire_code(code))) == code);
   }
-  for (const Code code : {Code::locked, Code::newer_format, Code::corrupt, Code::unreachable})
+  CHECK(wire_code_name(wire_code(Code::corrupt)) == "CORRUPT");
+  for (const Code code : {Code::locked, Code::newer_format, Code::unreachable})
     CHECK(wire_code(code) == WireCode::storage);
   std::set<std::string_view> names;
   for (int i = 0; i <= static_cast<int>(WireCode::closing); ++i) {

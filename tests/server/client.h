@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <future>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "duelease/server.h"
@@ -56,6 +58,7 @@ class LiveServer {
     return log_;
   }
   Engine& engine() { return *engine_; }
+  void end() { server_.reset(); }
   Server& server() { return *server_; }
   std::uint16_t port() const { return server_->port(); }
   const TemporaryFolder& folder() const { return folder_; }
@@ -66,6 +69,35 @@ class LiveServer {
   TemporaryFolder folder_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Server> server_;
+};
+
+// The engine answers no change, from the construction on until the end. Reads go on.
+class HeldUp {
+ public:
+  explicit HeldUp(Engine& engine) {
+    CancelRequest nothing;
+    nothing.queue = "nobody-uses-this";
+    nothing.id = "nothing";
+    engine.cancel(nothing, [state = state_](const Result<Answer>&) {
+      state->begun.set_value();
+      state->over.get_future().wait();
+    });
+    state_->begun.get_future().wait();
+  }
+  ~HeldUp() { end(); }
+  HeldUp(const HeldUp&) = delete;
+  HeldUp& operator=(const HeldUp&) = delete;
+  void end() {
+    if (!std::exchange(ended_, true)) state_->over.set_value();
+  }
+
+ private:
+  struct State {
+    std::promise<void> begun;
+    std::promise<void> over;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+  bool ended_ = false;
 };
 
 // A reply on one line: +OK, -ERR what, :7, "bytes", nil, [a b].

@@ -119,6 +119,136 @@ TEST_CASE("all connections together hold no more than a limit", "[server]") {
   CHECK(third.reply() == "+SCHEDULED");
 }
 
+TEST_CASE("a connection that dies with reads behind a change holds nothing any more", "[server]") {
+  LiveServer server;
+  Client other(server.port());
+  const std::string behind = GENERATE("ORDER q 1\n", "LIST q\nORDER q 1\n", "COMPLETE q 1 1\nORDER q 1\n",
+                                      "ORDER q 1\n*2\r\n$4\r\nPI");
+  test::HeldUp held_up(server.engine());
+  Client dying(server.port());
+  dying.send("SCHEDULE q 1 +1h\n" + behind);
+  REQUIRE(eventually([&] { return info(other, "requests_under_way") >= 2; }));  // INFO too.
+  dying.reset();
+  REQUIRE(eventually([&] { return info(other, "connected_clients") == 1; }));
+  held_up.end();
+  REQUIRE(eventually([&] { return info(other, "requests_under_way") == 1; }));
+  CHECK(info(other, "request_bytes_held") < 20);
+  CHECK_THAT(other.ask("ORDER q 1"), Catch::StartsWith("[\"id\""));
+}
+
+TEST_CASE("a change that waits behind a read is held, and counted", "[server]") {
+  LiveServer server;
+  Client other(server.port());
+  test::HeldUp held_up(server.engine());
+  Client client(server.port());
+  client.send("SCHEDULE q 1 +1h\nORDER q 1\n");
+  client.send(test::in_array_form({"SCHEDULE", "q", "2", "+1h", "PAYLOAD", std::string(500'000, 'x')}));
+  REQUIRE(eventually([&] { return info(other, "bytes_read") > 500'000; }));
+  CHECK(info(other, "request_bytes_held") > 500'000);
+  held_up.end();
+  CHECK(client.reply() == "+SCHEDULED");
+  CHECK_THAT(client.reply(), Catch::StartsWith("[\"id\""));
+  CHECK(client.reply() == "+SCHEDULED");
+  CHECK(info(other, "request_bytes_held") < 20);
+}
+
+TEST_CASE("all connections together have no more unsent than a limit, and none of them for ever",
+          "[server]") {
+  ServerOptions options = test::any_port();
+  options.unsent_bytes_max = 1024 * 1024;
+  options.write_timeout = Duration{1000};
+  LiveServer server(options);
+  Client other(server.port());
+  REQUIRE(other.ask({"SCHEDULE", "q", "1", "NOW", "PAYLOAD", std::string(256 * 1024, 'x')}) == "+SCHEDULED");
+  std::string asks;
+  for (int i = 0; i < 200; ++i) asks += "ORDER q 1\n";
+  std::vector<std::unique_ptr<Client>> silent;
+  for (int i = 0; i < 4; ++i) {
+    silent.push_back(std::make_unique<Client>(server.port(), 4096));
+    silent.back()->send(asks);
+  }
+  const std::size_t of_one_run = 2 * 1024 * 1024;
+  std::uint64_t most = 0;
+  // Who reads is served all the while.
+  REQUIRE(eventually([&] {
+    most = std::max(most, info(other, "reply_bytes_unsent"));
+    return info(other, "connected_clients") == 1;
+  }));
+  CHECK(most > options.unsent_bytes_max);
+  CHECK(most < options.unsent_bytes_max + 4 * of_one_run);
+  CHECK(info(other, "reply_bytes_unsent") == 0);
+  CHECK_THAT(server.log(), Catch::Contains("which took no byte of its replies for 1000 ms"));
+}
+
+TEST_CASE("a client that reads slowly is not closed", "[server]") {
+  ServerOptions options = test::any_port();
+  options.write_timeout = Duration{1000};
+  LiveServer server(options);
+  Client slow(server.port(), 4096);
+  REQUIRE(slow.ask({"SCHEDULE", "q", "1", "NOW", "PAYLOAD", std::string(1000 * 1000, 'x')}) == "+SCHEDULED");
+  std::string asks;
+  for (int i = 0; i < 20; ++i) asks += "ORDER q 1\n";
+  slow.send(asks);
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    REQUIRE(slow.value().array.size() > 20);
+  }
+}
+
+// With the engine held up, what is under way is what was taken.
+TEST_CASE("claims under way have room for the largest replies that the engine gives", "[server]") {
+  ServerOptions options = test::any_port();
+  options.reply_bytes_max = 32 * 1024 * 1024;
+  options.request_bytes_max = 2 * 1024 * 1024;
+  const auto [claim, claim_reply_bytes_max, taken] = GENERATE(table<std::string, std::size_t, std::uint64_t>({
+      {"CLAIM q w COUNT 100\n", 64 * 1024 * 1024, 1},
+      {"CLAIM q w COUNT 100\n", 16 * 1024 * 1024, 2},
+      {"CLAIM q w COUNT 100\n", 1024, 16},  // An order that is larger is answered alone.
+      {"POP q COUNT 2\n", 16 * 1024 * 1024, 8},
+  }));
+  Options engine_options = test::small_options();
+  engine_options.claim_reply_bytes_max = claim_reply_bytes_max;
+  LiveServer server(options, engine_options);
+  Client other(server.port());
+  test::HeldUp held_up(server.engine());
+  Client client(server.port());
+  std::string claims;
+  for (int i = 0; i < 20; ++i) claims += claim;
+  client.send(claims);
+  REQUIRE(eventually([&] { return info(other, "bytes_read") >= claims.size(); }));
+  CHECK(info(other, "requests_under_way") == taken + 1);
+  held_up.end();
+  for (int i = 0; i < 20; ++i) CHECK(client.reply() == "[]");
+}
+
+TEST_CASE("many changes in one read go to an engine that lets few wait", "[server]") {
+  Options engine_options = test::small_options();
+  engine_options.commands_waiting_max = GENERATE(1, 100);
+  LiveServer server(test::any_port(), engine_options);
+  Client client(server.port());
+  std::string all;
+  for (int i = 0; i < 100; ++i) all += "SCHEDULE q " + std::to_string(i) + " +1h\n";
+  client.send(all);
+  for (int i = 0; i < 100; ++i) {
+    const std::string reply = client.reply();
+    if (engine_options.commands_waiting_max == 100) {
+      CHECK(reply == "+SCHEDULED");
+    } else {
+      CHECK((reply == "+SCHEDULED" || reply.starts_with("-OVERLOADED ")));
+    }
+  }
+}
+
+TEST_CASE("any port is the same at all addresses", "[server]") {
+  ServerOptions options = test::any_port();
+  options.addresses = {"127.0.0.1", "127.0.0.2", "::1"};
+  LiveServer server(options);
+  const std::string port = " port " + std::to_string(server.port()) + "\n";
+  for (const std::string& address : options.addresses) {
+    CHECK_THAT(server.log(), Catch::Contains("listening on " + address + port));
+  }
+}
+
 TEST_CASE("connections above the limit are told so", "[server]") {
   ServerOptions options = test::any_port();
   options.connections_max = 2;
@@ -161,6 +291,10 @@ TEST_CASE("options out of range are refused by name", "[server]") {
   };
   CHECK_THAT(refused({.threads = 65}), Catch::Contains("threads is 65, allowed are 1 to 64"));
   CHECK_THAT(refused({.connections_max = 0}), Catch::Contains("connections is 0"));
+  CHECK_THAT(refused({.unsent_bytes_max = 1}), Catch::Contains("unsent bytes is 1, allowed are 1048576 to "));
+  CHECK_THAT(refused({.login_timeout = Duration{-1}}), Catch::Contains("login timeout is -1 ms"));
+  CHECK_THAT(refused({.write_timeout = Duration{-1}}), Catch::Contains("write timeout is -1 ms"));
+  CHECK_THAT(refused({.stop_deadline = Duration::max()}), Catch::Contains("allowed are 0 to 31536000000 ms"));
   CHECK_THAT(refused({.addresses = {"localhost"}}), Catch::Contains("\"localhost\" is no IP address"));
   CHECK_THAT(refused({.addresses = {}}), Catch::Contains("no address"));
   CHECK_THAT(refused({.addresses = {"0.0.0.0"}}), Catch::Contains("users"));

@@ -114,3 +114,24 @@ TEST_CASE("a server with several threads ends with connections of all kinds", "[
   SECTION("at once") { server.server().stop_now(); }
   SECTION("by itself") {}
 }
+
+TEST_CASE("a server ends at once with reads behind a change", "[server]") {
+  LiveServer server;
+  Client other(server.port());
+  const bool by_itself = GENERATE(false, true);
+  const std::string last = GENERATE("ORDER q 1\n", "SCHEDULE q 2 +1h\n", "CLAIM q w WAIT 1h\nPING\n",
+                                    "AUTH a b\n", "*2\r\n$4\r\nPI");
+  test::HeldUp held_up(server.engine());
+  Client client(server.port());
+  client.send("SCHEDULE q 1 +1h\nORDER q 1\n" + last);
+  REQUIRE(eventually([&] { return info(other, "requests_under_way") >= 2; }));
+  std::future<void> ended = std::async(std::launch::async, [&] {
+    if (by_itself) return server.end();
+    server.server().stop_now();
+  });
+  CHECK(client.closed_by_server());
+  held_up.end();
+  ended.get();
+  CHECK(test::well(server.engine().order("q", "1")));
+  CHECK_FALSE(test::well(server.engine().order("q", "2")));  // It came behind the read.
+}

@@ -29,10 +29,14 @@ struct Guarded {
   test::TemporaryFolder folder;
   LiveServer server{options()};
 
-  ServerOptions options() const {
+  Guarded() = default;
+  explicit Guarded(Duration login_timeout) : server(options(login_timeout)) {}
+
+  ServerOptions options(Duration login_timeout = ServerOptions{}.login_timeout) const {
     std::ofstream(folder / "users") << users_text();
     ServerOptions out = test::any_port();
     out.users_file = folder / "users";
+    out.login_timeout = login_timeout;
     return out;
   }
 };
@@ -51,6 +55,47 @@ TEST_CASE("before AUTH nothing is done", "[server][users]") {
   }
   CHECK_THAT(client.ask("NONSENSE"), Catch::StartsWith("-ERR "));
   CHECK(client.ask("QUIT") == "+OK");
+}
+
+TEST_CASE("before AUTH only small requests are read", "[server][users]") {
+  Guarded guarded;
+  const std::string large(5000, 'x');
+  std::string words = "PING";
+  for (int i = 0; i < 16; ++i) words += " x";
+  for (const std::string& request :
+       {"ECHO " + large + "\n", large, std::string("*2\r\n$4\r\nECHO\r\n$5000\r\n"), words + "\n",
+        std::string("*17\r\n")}) {
+    INFO(request.substr(0, 40));
+    Client client(guarded.server.port());
+    client.send(request);
+    CHECK_THAT(client.reply(), Catch::StartsWith("-TOOLARGE ") && Catch::EndsWith("before AUTH"));
+    CHECK(client.closed_by_server());
+  }
+  // Many small ones in one piece, and behind AUTH a large one, which is read with the limits that it brings.
+  Client client(guarded.server.port());
+  std::string pings;
+  for (int i = 0; i < 2000; ++i) pings += "PING\r\n";
+  client.send(pings + "AUTH default four\r\n" + test::in_array_form({"ECHO", std::string(500'000, 'y')}) +
+              "ECHO " + large + "\n");
+  for (int i = 0; i < 2000; ++i) REQUIRE(client.reply().starts_with("-NOAUTH "));
+  CHECK(client.reply() == "+OK");
+  CHECK(client.reply().size() == 500'002);
+  CHECK(client.reply().size() == 5002);
+}
+
+TEST_CASE("who does not log in is closed after a while", "[server][users]") {
+  Guarded guarded(Duration{300});
+  Client silent(guarded.server.port());
+  Client busy(guarded.server.port());
+  Client shop(guarded.server.port());
+  CHECK(shop.ask("AUTH shop one") == "+OK");
+  CHECK_THAT(silent.reply(), Catch::StartsWith("-NOAUTH ") && Catch::Contains("300 ms"));
+  CHECK(silent.closed_by_server());
+  while (busy.try_send("PING\n")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  CHECK(shop.ask("PING") == "+PONG");
+  CHECK_THAT(guarded.server.log(), Catch::Contains("which did not log in for 300 ms"));
 }
 
 TEST_CASE("each role may do its part, in its queues", "[server][users]") {
@@ -144,6 +189,25 @@ TEST_CASE("a wrong login is refused, a few times, and the log does not tell secr
   CHECK_THAT(log, Catch::Contains("login of 'no\\x0abody\\x1b' from 127.0.0.1"));
   CHECK_THAT(log, !Catch::Contains("sesame"));
   CHECK_THAT(log, !Catch::Contains("argon2"));
+}
+
+TEST_CASE("what is no request is told to its sender, and not to the log", "[server][users]") {
+  Guarded guarded;
+  for (const std::string line :
+       {"AUTH shop \"hunter2secret", "AUTH shop 'hunter2secret", "AUTH shop \"hunter2secret\"x",
+        "*3\r\nhunter2secret", "*3\r\n$4\r\nAUTH\r\n$hunter2secret", "*hunter2secret",
+        "SCHEDULE unpaid 1 NOW PAYLOAD \"hunter2secret", "SCHEDULE unpaid 1 NOW PAYLOAD 'hunter2secret",
+        "AUTH shop \"\\hunter2secret\""}) {
+    INFO(line);
+    Client client(guarded.server.port());
+    client.send(line + "\r\n");
+    const std::string reply = client.reply();
+    CHECK_THAT(reply, Catch::StartsWith("-ERR "));
+    CHECK(client.closed_by_server());
+  }
+  const std::string log = guarded.server.log();
+  CHECK_THAT(log, Catch::Contains("closing the connection of 127.0.0.1") && Catch::Contains("no request"));
+  CHECK_THAT(log, !Catch::Contains("hunt") && !Catch::Contains("secret"));
 }
 
 TEST_CASE("where there are no users nobody needs to log in", "[server][users]") {

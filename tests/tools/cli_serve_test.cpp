@@ -139,10 +139,11 @@ TEST_CASE("serve refuses what it cannot do", "[cli][serve]") {
 TEST_CASE("every limit is in the help of serve", "[cli][serve]") {
   const Shop shop;
   const std::string help = shop.run({"serve", "--help"}).out;
-  for (const char* name :
-       {"--max-connections", "10000", "--max-request", "1088KiB", "--max-line", "64KiB", "--max-reply",
-        "64MiB", "--max-held", "--max-pipeline", "--max-words", "--idle-timeout", "--stop-deadline",
-        "--users", "--tls-cert", "--tls-client-ca", "--config"}) {
+  for (const char* name : {"--max-connections", "10000",           "--max-request",   "1088KiB",
+                           "--max-line",        "64KiB",           "--max-reply",     "64MiB",
+                           "--max-held",        "--max-pipeline",  "--max-words",     "--max-unsent",
+                           "--idle-timeout",    "--login-timeout", "--write-timeout", "--stop-deadline",
+                           "--users",           "--tls-cert",      "--tls-client-ca", "--config"}) {
     INFO(name);
     CHECK_THAT(help, Catch::Contains(name));
   }
