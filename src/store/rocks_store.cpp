@@ -275,7 +275,8 @@ class RocksStore final : public Store {
   }
 
   Result<> sync() override {
-    // A build of RocksDB with assertions ends the process on a SyncWAL() after an append that failed.
+    // A build of RocksDB with assertions ends the process on a SyncWAL() after an append that failed. One that
+    // begins at that very moment may still meet it; nothing is lost then, for the process is done with anyway.
     if (has_failed_) return fail(Code::storage, "syncing the store: an earlier write has failed");
     const std::uint64_t written = db_->GetLatestSequenceNumber();
     const rocksdb::Status status = db_->SyncWAL();
