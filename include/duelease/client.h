@@ -21,16 +21,19 @@
 // yours instead.
 //
 // Connections. All requests share one connection; they are written in the order of the calls, without waiting
-// for the answers of those before. A claim that waits has a connection for itself until it is answered (kept
-// for the next one), so it holds up nothing; so have check and purge, which may walk over a whole queue.
+// for the answers of those before. A claim that waits has a connection for itself until it is answered, so it
+// holds up nothing; so have check and purge, which may walk over a whole queue. Such a connection is kept for
+// the next one, and closed when none came for some seconds.
 // A connection that fails is made again, after a pause that grows from ClientOptions::backoff_base to
 // backoff_cap, for as long as a call wants it. Calls made meanwhile wait for it, at most request_timeout.
 //
 // Errors, beside those of Engine:
-//   denied       the password is wrong, or the user may not do that.
+//   denied       the password is wrong, or the user may not do that; or a password was given to a server that
+//                has no users.
 //   unreachable  no answer came in time, or the connection failed. A change may or may not have taken effect,
-//                unless the message says that nothing was sent.
-//   overloaded   also: too many calls are under way, see requests_in_flight_max.
+//                unless the message says that nothing was sent. A reply of more than 512 MiB also ends its
+//                connection.
+//   overloaded   also: too many calls are under way, see requests_in_flight_max and waiting_claims_max.
 //   corrupt      also: the answer is none that this client knows.
 //   closing      this client was closed. A server that is shutting down is waited for instead.
 //
@@ -63,6 +66,7 @@
 // What was not yet written to the connection is none of the above: it is simply sent by the next one.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -72,6 +76,7 @@
 #include <string_view>
 #include <vector>
 
+#include "duelease/callback.h"
 #include "duelease/result.h"
 #include "duelease/types.h"
 #include "duelease/work_source.h"
@@ -92,25 +97,29 @@ struct ClientOptions {
   std::string host = "127.0.0.1";  // A name or an address.
   std::uint16_t port = 7420;
   std::string user{};      // Empty: the server's default user.
-  std::string password{};  // Empty: none is said.
+  std::string password{};  // Empty: none is said. Without TLS it goes over the network in clear.
   TlsOptions tls{};
 
   // Behaviour
   bool connect_at_start = true;     // Off: connect() does not wait for the server; the calls do.
-  Duration connect_timeout{5'000};  // Of one attempt, with TLS and password.
-  // From a call to its answer, reconnects included. To a claim the time that it waits is added.
+  Duration connect_timeout{5'000};  // Of one attempt, with TLS and password. 1 ms - 1 day.
+  // From a call to its answer, reconnects included. To a claim the time that it waits is added. 1 ms - 1 day.
   Duration request_timeout{30'000};
-  Duration scan_timeout{600'000};  // The same, for check and purge.
+  Duration scan_timeout{600'000};  // The same, for check and purge. 1 ms - 30 days.
   // The pause before the n-th new connection in a row is base * 2^(n-1), at most the cap, less a random part
   // of up to a half.
-  Duration backoff_base{50};
-  Duration backoff_cap{5'000};
+  Duration backoff_base{50};    // 1 ms - 1 day.
+  Duration backoff_cap{5'000};  // backoff_base - 1 day.
   std::function<std::uint64_t()>
       random{};  // For that, and for request ids. Empty: seeded by the system. Called on
                  // the client's thread alone.
 
   // Limits
-  std::size_t requests_in_flight_max = 100'000;  // Calls not yet answered; one more answers overloaded.
+  std::size_t requests_in_flight_max =
+      100'000;  // Calls not yet answered; one more answers overloaded. From 1.
+  // Calls with a connection of their own that are not yet answered: claims that wait, check and purge; one more
+  // answers overloaded. From 1. The server has a limit to its connections too.
+  std::size_t waiting_claims_max = 1000;
   // A larger request answers too_large and is not sent. As the server's own limit: that one closes the
   // connection.
   std::size_t request_bytes_max = 1024 * 1024 + 64 * 1024;
@@ -125,7 +134,8 @@ class Client final : public WorkSource {
   // Closes. No other call may be in progress when the destructor runs.
   ~Client() override;
   // What is under way, and every later call, answers Code::closing; changes that were sent may still take
-  // effect. Not from a callback.
+  // effect. Waits for callbacks that run, and for the system to end the lookup of a host's name, if one is under
+  // way: that may take as long as the name server's timeout. Not from a callback.
   void close();
 
   Client(const Client&) = delete;
@@ -136,9 +146,11 @@ class Client final : public WorkSource {
   Result<Answer> schedule(ScheduleRequest request);
   void schedule(ScheduleRequest request, Callback<Answer> done);
   // Many at once share one wait; each is a change of its own, answered in order. More than
-  // requests_in_flight_max in one call answer invalid, each.
-  std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
-  void schedule(std::vector<ScheduleRequest> requests, AnswersCallback done);
+  // requests_in_flight_max in one call answer invalid, each. (A template for the reason told in engine.h.)
+  template <std::same_as<ScheduleRequest> R>
+  std::vector<Result<Answer>> schedule(std::vector<R> requests);
+  template <std::same_as<ScheduleRequest> R>
+  void schedule(std::vector<R> requests, AnswersCallback done);
 
   Result<Answer> reschedule(RescheduleRequest request);
   void reschedule(RescheduleRequest request, Callback<Answer> done);
@@ -153,7 +165,10 @@ class Client final : public WorkSource {
   // ---- Workers ----
 
   // Claimed::lease is what is left of the lease, on the clock of this machine, when the callback is called (or
-  // the call returns): never more than the server thinks, and 0 when nothing is left.
+  // the call returns): never more than the server thinks, and 0 when nothing is left. It takes a second request,
+  // for the server's time. Should that one fail, the orders are answered all the same, and the lease is what was
+  // asked for (ClaimRequest::lease) less the time since the claim was first sent, or 0, which is: not known, extend
+  // it at once.
   Result<std::vector<Claimed>> claim(ClaimRequest request);
   ClaimTicket claim(ClaimRequest request, Callback<std::vector<Claimed>> done) override;
   // A claim that waits is answered empty, unless the server has handed out orders to it this very moment, or has
@@ -165,8 +180,10 @@ class Client final : public WorkSource {
 
   Result<Answer> complete(CompleteRequest request);
   void complete(CompleteRequest request, Callback<Answer> done) override;
-  std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
-  void complete(std::vector<CompleteRequest> requests, AnswersCallback done);
+  template <std::same_as<CompleteRequest> R>
+  std::vector<Result<Answer>> complete(std::vector<R> requests);
+  template <std::same_as<CompleteRequest> R>
+  void complete(std::vector<R> requests, AnswersCallback done);
 
   Result<Answer> fail(FailRequest request);
   void fail(FailRequest request, Callback<Answer> done) override;

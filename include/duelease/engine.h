@@ -21,8 +21,9 @@
 // other; those that arrive while the disk syncs share the next sync.
 //
 // Errors. Any change can answer Code::invalid (a value out of range; the message names value and limit),
-// Code::overloaded, Code::closing, and Code::storage: the disk failed, this change may or may not be found
-// after a restart, and every later change is refused while reads go on. An error changes nothing else.
+// Code::overloaded, Code::closing, Code::corrupt (what the store has of this order does not decode or is gone; the
+// others go on), and Code::storage: the disk failed, this change may or may not be found after a restart, and
+// every later change is refused while reads go on. An error changes nothing else.
 // What a user would expect to happen in good order (a duplicate, a late report) is an Outcome, no error.
 //
 // Queues. A queue exists once an order was scheduled in it or its settings were set, and for ever. Until then
@@ -31,6 +32,7 @@
 // find nothing, or wait.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -40,18 +42,12 @@
 #include <string_view>
 #include <vector>
 
+#include "duelease/callback.h"
 #include "duelease/options.h"
 #include "duelease/result.h"
 #include "duelease/types.h"
 
 namespace duelease {
-
-template <class T>
-using Callback = std::function<void(Result<T>)>;
-using AnswersCallback = std::function<void(std::vector<Result<Answer>>)>;  // One a request, in order.
-
-// Names a waiting claim, to cancel it.
-enum class ClaimTicket : std::uint64_t {};
 
 struct AppEntry {
   std::string key{};
@@ -88,9 +84,12 @@ class Engine {
   Result<Answer> schedule(ScheduleRequest request);
   void schedule(ScheduleRequest request, Callback<Answer> done);
   // Many at once share one wait; each is a change of its own, answered in order. At most
-  // Options::commands_waiting_max in one call, else each answers invalid.
-  std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests);
-  void schedule(std::vector<ScheduleRequest> requests, AnswersCallback done);
+  // Options::commands_waiting_max in one call, else each answers invalid. (A template, so that {"a", "b"}, braces
+  // with two texts, is one request: a vector takes them for its begin and end.)
+  template <std::same_as<ScheduleRequest> R>
+  std::vector<Result<Answer>> schedule(std::vector<R> requests);
+  template <std::same_as<ScheduleRequest> R>
+  void schedule(std::vector<R> requests, AnswersCallback done);
 
   // Moves a WAIT order to another due time. Answers rescheduled, not_found, or refused with the state.
   Result<Answer> reschedule(RescheduleRequest request);
@@ -122,8 +121,10 @@ class Engine {
   // Answers completed, already, or stale. Errors: also too_large.
   Result<Answer> complete(CompleteRequest request);
   void complete(CompleteRequest request, Callback<Answer> done);
-  std::vector<Result<Answer>> complete(std::vector<CompleteRequest> requests);
-  void complete(std::vector<CompleteRequest> requests, AnswersCallback done);
+  template <std::same_as<CompleteRequest> R>
+  std::vector<Result<Answer>> complete(std::vector<R> requests);
+  template <std::same_as<CompleteRequest> R>
+  void complete(std::vector<R> requests, AnswersCallback done);
 
   // Answers requeued (at the retry time), failed (no tries left, or final), aborted, or stale.
   Result<Answer> fail(FailRequest request);

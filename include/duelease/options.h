@@ -33,8 +33,9 @@ struct Options {
   // After an open each lease has at least this long, at most its full length, whatever the clock says:
   // a long outage does not hand everything out again at once. 0 - 1 h.
   Duration restart_grace{5000};
-  std::shared_ptr<const Clock> clock{};     // Empty: system_clock().
-  std::function<std::uint64_t()> random{};  // For jitter. Empty: seeded by the system.
+  std::shared_ptr<const Clock> clock{};  // Empty: system_clock().
+  // For jitter. Empty: seeded by the system. Called on the engine's strand, by one thread at a time.
+  std::function<std::uint64_t()> random{};
   // Empty: silent. Called from the threads of the engine and from those that open or close it, by several at
   // once; must not block, nor call the engine.
   std::function<void(LogLevel, std::string_view)> log{};

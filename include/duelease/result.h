@@ -19,7 +19,9 @@
 
 namespace duelease {
 
-// A code exists only where a caller would act differently. The wire uses the same words.
+// A code exists only where a caller would act differently. On the wire each is a word in capitals without the
+// underscore (NOTFOUND). Not all of them have one: locked, newer_format and unreachable never cross it; what has no
+// word is told as STORAGE. A client reads ERR (a request that is none) as invalid, and NOAUTH as denied.
 enum class Code : std::uint8_t {
   invalid,       // A value is out of range or malformed; the message names the value and the limit.
   too_large,     // Payload, result or application writes above the limit.
@@ -31,7 +33,7 @@ enum class Code : std::uint8_t {
   corrupt,       // Bytes on disk do not decode or fail their checksum.
   overloaded,    // Too much is waiting to be done; try again later.
   storage,       // The disk failed. Final for this process: every later change answers this.
-  closing,       // The engine is being closed.
+  closing,       // The engine, server or client is being closed.
   denied,        // Over a network: not allowed without a password, or not for this user.
   unreachable,   // Over a network: the connection failed; a change may or may not have taken effect.
 };

@@ -247,7 +247,11 @@ struct Claimed {
   std::string payload{};
   std::optional<std::string> key{};
   std::optional<std::string> run{};
-  Duration lease{};  // How long the lease lasts from this hand-out on; to count down on a clock of one's own.
+  // How long the lease lasts from this answer on; to count down on a clock of one's own. Less than a whole lease
+  // when the claim was repeated, or went over a network; 0: nothing is left, or a client could not learn it.
+  Duration lease{};
+  // Of the whole lease, as the claim or the queue set it: what to extend it by. 0: a client could not learn it.
+  Duration lease_length{};
 };
 
 // One order as it stands.

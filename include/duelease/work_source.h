@@ -3,10 +3,15 @@
 //
 // Each method returns at once and answers by its callback, exactly once, as the methods of the same name of
 // Engine do and with the same outcomes and errors. The callback may run on any thread, also on the caller's
-// before the method returns; it does not block and does not throw.
+// before the method returns; it does not block and does not throw. A claim that answers an order with lease 0 says
+// that it does not know what is left: the worker begins once an extend has told. See Claimed::lease_length too.
 #pragma once
 
-#include "duelease/engine.h"
+#include <vector>
+
+#include "duelease/callback.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
 
 namespace duelease {
 

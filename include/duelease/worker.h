@@ -14,7 +14,10 @@
 //
 //  - It never claims more orders than it has handlers free, so the lease of each starts when its handler
 //    does. While nothing is due it waits with one waiting claim; it does not poll.
-//  - It extends the lease every third of its length for as long as the handler runs, by itself.
+//  - It extends the lease every third of its length for as long as the handler runs, by itself: by
+//    WorkerOptions::lease, else by the whole length of the queue's (a client asks its server for it, and knows it
+//    for a minute; should it not learn it, by what was left at the hand-out, or by 30 s when that is unknown too).
+//  - An order whose lease may be gone already is extended before its handler begins.
 //  - It makes the report that the handler decided on, again while the engine is overloaded or cannot be reached
 //    and the lease lasts. A report that
 //    is refused as too large or malformed fails the order with the reason.
@@ -30,10 +33,13 @@
 #include <utility>
 #include <vector>
 
-#include "duelease/engine.h"
+#include "duelease/result.h"
+#include "duelease/types.h"
 #include "duelease/work_source.h"
 
 namespace duelease {
+
+class Engine;
 
 // Tells a handler whether the order is still its own. Safe from any thread while the handler runs.
 class LeaseWatch {
@@ -109,8 +115,10 @@ class Worker {
   // with its text.
   using Handler = std::function<Handled(const Claimed&, const LeaseWatch&)>;
 
-  // `engine` or `source` must outlive the worker.
+  // `engine` or `source` must outlive the worker, unless it is given away. Only that of an Engine needs the
+  // engine's library.
   Worker(Engine& engine, WorkerOptions options, Handler handler);
+  Worker(std::unique_ptr<WorkSource> source, WorkerOptions options, Handler handler);  // Not null.
   Worker(WorkSource& source, WorkerOptions options, Handler handler);
   ~Worker();  // stop()
   Worker(const Worker&) = delete;

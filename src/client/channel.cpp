@@ -42,8 +42,8 @@ Channel::Channel(boost::asio::io_context& context, const Site& site, std::functi
       expiry_(context) {}
 
 void Channel::submit(Call call) {
+  expire_at(call.deadline);
   waiting_.push_back(std::move(call));
-  arm_expiry();
   if (open_) return pump();
   if (!link_ && !reconnecting_) start_link();
 }
@@ -197,22 +197,21 @@ void Channel::bring_back_later() {
 std::optional<Steady::time_point> Channel::next_deadline() const {
   std::optional<Steady::time_point> first;
   for (const std::deque<Call>* calls : {&sent_, &later_, &waiting_}) {
-    if (!calls->empty()) first = std::min(first.value_or(calls->front().deadline), calls->front().deadline);
+    for (const Call& call : *calls) first = std::min(first.value_or(call.deadline), call.deadline);
   }
   return first;
 }
 
 // The timer is left alone while it rings early enough: it looks again when it rings.
-void Channel::arm_expiry() {
-  const std::optional<Steady::time_point> at = next_deadline();
-  if (!at || (expiry_at_ && *expiry_at_ <= *at)) return;
-  expiry_at_ = at;
-  expiry_.expires_at(*at);
+void Channel::expire_at(Steady::time_point deadline) {
+  if (expiry_at_ && *expiry_at_ <= deadline) return;
+  expiry_at_ = deadline;
+  expiry_.expires_at(deadline);
   expiry_.async_wait([this](const error_code& error) {
     if (error) return;
     expiry_at_.reset();
     expire();
-    arm_expiry();
+    if (const std::optional<Steady::time_point> next = next_deadline()) expire_at(*next);
   });
 }
 
@@ -221,10 +220,10 @@ void Channel::expire() {
   const Steady::time_point now = Steady::now();
   std::vector<Call> expired;
   const auto take_expired = [&](std::deque<Call>& calls) {
-    while (!calls.empty() && calls.front().deadline <= now) {
-      expired.push_back(std::move(calls.front()));
-      calls.pop_front();
-    }
+    const auto first = std::stable_partition(calls.begin(), calls.end(),
+                                             [now](const Call& call) { return call.deadline > now; });
+    std::move(first, calls.end(), std::back_inserter(expired));
+    calls.erase(first, calls.end());
   };
   take_expired(sent_);
   const std::size_t sent = expired.size();

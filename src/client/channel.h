@@ -9,7 +9,8 @@
 // in later_, and is written again after a pause, on whatever connection there is by then. The connection is
 // left alone: a server that shuts down still takes the reports of orders that it has handed out.
 //
-// Calls of one channel have deadlines in the order of submission, so the first of each queue expires first.
+// No call is answered later than at its deadline. One that was put off stands behind younger ones, so the timer
+// is set to the earliest deadline of all: a new call can only bring it forward, and when it rings all are looked at.
 #pragma once
 
 #include <chrono>
@@ -51,7 +52,6 @@ class Channel final : public LinkOwner {
   // Answers all calls with the error. Nothing may be submitted after that.
   void close(const Error& why);
 
-  bool is_idle() const { return waiting_.empty() && sent_.empty() && later_.empty(); }
   bool is_connected() const { return open_; }
   // When the call whose reply is being delivered was sent.
   Steady::time_point reply_sent_at() const { return reply_sent_at_; }
@@ -69,7 +69,7 @@ class Channel final : public LinkOwner {
   void bring_back_later();
   void drop_link(const Error& why);
   std::vector<Call> unwind(const Error& why);
-  void arm_expiry();
+  void expire_at(Steady::time_point deadline);
   void expire();
   std::optional<Steady::time_point> next_deadline() const;
 

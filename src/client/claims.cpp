@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,9 @@
 namespace duelease::client {
 
 namespace {
+
+// A change to the settings of a queue is noticed so late.
+constexpr std::chrono::minutes length_known_for{1};
 
 Result<> validate(const ClaimRequest& request) {
   for (const std::string& queue : request.queues) {
@@ -66,7 +70,7 @@ void Claims::cancel(ClaimTicket ticket) {
     const Shared claim = found->second;
     waiting_.erase(found);
     claim->cancelled = true;
-    claim->channel->abandon();
+    hub_.abandon_aside(*claim->channel);
     if (!hub_.requests().is_connected()) return finish(claim, std::vector<Claimed>{});
     claim->request.wait = Duration{0};
     ask_now(claim);
@@ -74,7 +78,9 @@ void Claims::cancel(ClaimTicket ticket) {
 }
 
 void Claims::begin(const Shared& claim) {
-  if (claim->request.request.empty()) claim->request.request = random_id();
+  claim->asked_at = Steady::now();
+  claim->named = !claim->request.request.empty();
+  if (!claim->named) claim->request.request = random_id();
   if (claim->request.wait == Duration{0}) return ask_now(claim);
   ask_waiting(claim);
 }
@@ -95,7 +101,6 @@ void Claims::ask_waiting(const Shared& claim) {
   const Result<std::string> fits = hub_.print(claim->request);
   if (!fits) return finish(claim, Unexpected{fits.error()});
   claim->wait_until = Steady::now() + claim->request.wait;
-  claim->channel = &hub_.side();
   waiting_.emplace(claim->number, claim);
   Call call;
   call.repeatable = true;
@@ -110,18 +115,51 @@ void Claims::ask_waiting(const Shared& claim) {
   };
   call.done = [this, claim](const Result<protocol::Value>& reply) {
     waiting_.erase(claim->number);
-    take_orders(claim, read_orders(reply));
-    if (!claim->finished) ask_clock(claim);
+    Result<std::vector<Claimed>> orders = read_orders(reply);
+    if (orders && !orders->empty()) ask_clock(claim);
+    take_orders(claim, std::move(orders));
   };
-  claim->channel->submit(std::move(call));
+  claim->channel = hub_.submit_aside(std::move(call));
 }
 
 void Claims::ask_clock(const Shared& claim) {
+  ++claim->questions;
   Call call;
   protocol::print_request(call.bytes, protocol::TimeRequest{});
   call.repeatable = true;
   call.deadline = Steady::now() + hub_.options().request_timeout;
   call.done = [this, claim](const Result<protocol::Value>& reply) { take_clock(claim, reply); };
+  hub_.requests().submit(std::move(call));
+}
+
+// Of all queues that there are orders of, unless it is known.
+void Claims::ask_lengths(const Shared& claim) {
+  if (claim->request.lease) return;
+  const Steady::time_point now = Steady::now();
+  std::set<std::string> queues;
+  for (const Claimed& order : *claim->orders) queues.insert(order.queue);
+  for (const std::string& queue : queues) {
+    const auto known = lengths_.find(queue);
+    if (known == lengths_.end() || known->second.until <= now) ask_length(claim, queue);
+  }
+}
+
+void Claims::ask_length(const Shared& claim, const std::string& queue) {
+  ++claim->questions;
+  Call call;
+  protocol::print_request(call.bytes, protocol::QueueShowRequest{queue});
+  call.repeatable = true;
+  call.deadline = Steady::now() + hub_.options().request_timeout;
+  call.done = [this, claim, queue](const Result<protocol::Value>& reply) {
+    --claim->questions;
+    if (reply) {  // Else the next claim asks again.
+      const Result<QueueSettings> settings = protocol::read_settings(*reply);
+      Length& length = lengths_[queue];
+      length.lease = settings ? std::optional(settings->lease) : std::nullopt;
+      length.until = Steady::now() + length_known_for;
+    }
+    hand_out(claim);
+  };
   hub_.requests().submit(std::move(call));
 }
 
@@ -131,25 +169,37 @@ void Claims::take_orders(const Shared& claim, Result<std::vector<Claimed>> order
     return finish(claim, std::move(orders));
   }
   claim->orders = std::move(*orders);
-  if (claim->clock) hand_out(claim);
+  ask_lengths(claim);
+  hand_out(claim);
 }
 
 void Claims::take_clock(const Shared& claim, const Result<protocol::Value>& reply) {
-  if (claim->finished) return;
-  if (!reply) return finish(claim, Unexpected{reply.error()});
-  const std::optional<Time> time = read_time(*reply);
-  if (!time) return finish(claim, fail(Code::corrupt, "the answer to TIME is no time"));
-  claim->clock = Reading{*time, hub_.requests().reply_sent_at()};
-  if (claim->orders) hand_out(claim);
+  --claim->questions;
+  const std::optional<Time> time = reply ? read_time(*reply) : std::nullopt;
+  if (time) claim->clock = Reading{*time, hub_.requests().reply_sent_at()};
+  hand_out(claim);
 }
 
+// Once all is here.
 void Claims::hand_out(const Shared& claim) {
-  const Time server = claim->clock->server + since(claim->clock->asked_at);
+  if (claim->finished || !claim->orders || claim->questions > 0) return;
   for (Claimed& order : *claim->orders) {
-    const Duration left = std::max(order.lease_expires_at - server, Duration{0});
-    order.lease = std::min(left, claim->request.lease.value_or(left));
+    order.lease = lease_left(*claim, order);
+    const auto known = lengths_.find(order.queue);
+    order.lease_length = claim->request.lease.value_or(
+        known == lengths_.end() ? Duration{0} : known->second.lease.value_or(Duration{0}));
   }
   finish(claim, std::move(*claim->orders));
+}
+
+Duration Claims::lease_left(const Claim& claim, const Claimed& order) const {
+  if (claim.clock) {
+    const Time server = claim.clock->server + since(claim.clock->asked_at);
+    const Duration left = std::max(order.lease_expires_at - server, Duration{0});
+    return std::min(left, claim.request.lease.value_or(left));
+  }
+  if (!claim.request.lease || claim.named) return Duration{0};  // Not known.
+  return std::max(*claim.request.lease - since(claim.asked_at), Duration{0});
 }
 
 void Claims::finish(const Shared& claim, Result<std::vector<Claimed>> answer) {

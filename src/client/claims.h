@@ -7,7 +7,11 @@
 // The wire tells when a lease ends by the server's wall clock, and the two clocks need not agree. So the server
 // is asked for its time. Whatever moment between the asking and the answer that time belongs to, no more is left
 // of the lease than (its end - that time) - (now - the asking). A step of the server's clock between the
-// hand-out and that request can make it wrong; it is never more than the claim asked for.
+// hand-out and that request can make it wrong; it is never more than the claim asked for. Orders that are handed
+// out must not be lost for want of that time: without it, what the claim asked for counts from its first sending.
+//
+// How long the whole lease was is not on the wire either. Where the claim did not ask for a length it is that of
+// the queue, which is asked for, and known for a minute.
 #pragma once
 
 #include <atomic>
@@ -15,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "client/hub.h"
@@ -42,8 +47,15 @@ class Claims {
     Channel* channel = nullptr;  // Of its own; none: it does not wait.
     bool cancelled = false;
     bool finished = false;
+    bool named = false;             // By the caller: the orders may have been handed out before.
+    Steady::time_point asked_at{};  // First.
     std::optional<std::vector<Claimed>> orders{};
     std::optional<Reading> clock{};
+    std::size_t questions = 0;  // About the time and the queues, not answered yet.
+  };
+  struct Length {
+    std::optional<Duration> lease{};  // Absent: the server does not tell.
+    Steady::time_point until{};       // Known for so long.
   };
   using Shared = std::shared_ptr<Claim>;
 
@@ -53,8 +65,11 @@ class Claims {
   void ask_waiting(const Shared& claim);
   void ask_clock(const Shared& claim);
   void take_orders(const Shared& claim, Result<std::vector<Claimed>> orders);
+  void ask_length(const Shared& claim, const std::string& queue);
+  void ask_lengths(const Shared& claim);
   void take_clock(const Shared& claim, const Result<protocol::Value>& reply);
   void hand_out(const Shared& claim);
+  Duration lease_left(const Claim& claim, const Claimed& order) const;
   void finish(const Shared& claim, Result<std::vector<Claimed>> answer);
   std::string random_id();
 
@@ -63,6 +78,7 @@ class Claims {
 
   // Client's thread only: those on a channel of their own.
   std::map<std::uint64_t, Shared> waiting_{};
+  std::map<std::string, Length> lengths_{};  // By queue.
 };
 
 }  // namespace duelease::client

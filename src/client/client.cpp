@@ -123,7 +123,8 @@ struct Client::Impl {
     if (!call) return;
     hub.post([this, lane = kind.lane, made = std::move(*call)](bool open) mutable {
       if (!open) return made.done(Unexpected{Hub::closing()});
-      (lane == Lane::side ? hub.side() : hub.requests()).submit(std::move(made));
+      if (lane == Lane::requests) return hub.requests().submit(std::move(made));
+      hub.submit_aside(std::move(made));
     });
   }
 
@@ -237,12 +238,16 @@ Result<Answer> Client::schedule(ScheduleRequest request) { return impl_->call(st
 void Client::schedule(ScheduleRequest request, Callback<Answer> done) {
   impl_->post(std::move(request), change, std::move(done));
 }
-std::vector<Result<Answer>> Client::schedule(std::vector<ScheduleRequest> requests) {
+template <std::same_as<ScheduleRequest> R>
+std::vector<Result<Answer>> Client::schedule(std::vector<R> requests) {
   return impl_->call_many(std::move(requests), change);
 }
-void Client::schedule(std::vector<ScheduleRequest> requests, AnswersCallback done) {
+template <std::same_as<ScheduleRequest> R>
+void Client::schedule(std::vector<R> requests, AnswersCallback done) {
   impl_->post_many(std::move(requests), change, std::move(done));
 }
+template std::vector<Result<Answer>> Client::schedule(std::vector<ScheduleRequest>);
+template void Client::schedule(std::vector<ScheduleRequest>, AnswersCallback);
 
 Result<Answer> Client::reschedule(RescheduleRequest request) {
   return impl_->call(std::move(request), rescheduling);
@@ -281,12 +286,16 @@ Result<Answer> Client::complete(CompleteRequest request) { return impl_->call(st
 void Client::complete(CompleteRequest request, Callback<Answer> done) {
   impl_->post(std::move(request), report, std::move(done));
 }
-std::vector<Result<Answer>> Client::complete(std::vector<CompleteRequest> requests) {
+template <std::same_as<CompleteRequest> R>
+std::vector<Result<Answer>> Client::complete(std::vector<R> requests) {
   return impl_->call_many(std::move(requests), report);
 }
-void Client::complete(std::vector<CompleteRequest> requests, AnswersCallback done) {
+template <std::same_as<CompleteRequest> R>
+void Client::complete(std::vector<R> requests, AnswersCallback done) {
   impl_->post_many(std::move(requests), report, std::move(done));
 }
+template std::vector<Result<Answer>> Client::complete(std::vector<CompleteRequest>);
+template void Client::complete(std::vector<CompleteRequest>, AnswersCallback);
 
 Result<Answer> Client::fail(FailRequest request) { return impl_->call(std::move(request), report); }
 void Client::fail(FailRequest request, Callback<Answer> done) {

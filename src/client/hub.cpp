@@ -5,6 +5,12 @@
 
 namespace duelease::client {
 
+namespace {
+
+constexpr std::chrono::seconds idle_max{3};
+
+}  // namespace
+
 Hub::Hub(Site site)
     : site_(std::move(site)),
       work_(context_.get_executor()),
@@ -50,12 +56,71 @@ Result<std::string> Hub::print(const protocol::Request& request) const {
                                    std::to_string(max) + " are sent");
 }
 
-Channel& Hub::side() {
-  for (const std::unique_ptr<Channel>& channel : sides_) {
-    if (channel->is_idle()) return *channel;
+// ---- Side channels ------------------------------------------------------------------------------
+
+Channel* Hub::submit_aside(Call call) {
+  Channel* const side = take_side();
+  if (side == nullptr) {
+    call.done(fail(Code::overloaded, "more than " + std::to_string(site_.options.waiting_claims_max) +
+                                         " claims that wait, checks and purges; nothing was sent"));
+    return nullptr;
   }
-  return *sides_.emplace_back(std::make_unique<Channel>(context_, site_, site_.options.random));
+  call.done = [this, side, done = std::move(call.done)](Result<protocol::Value> reply) {
+    give_back(*side);
+    done(std::move(reply));
+  };
+  side->submit(std::move(call));
+  return side;
 }
+
+void Hub::abandon_aside(Channel& side) {
+  side.abandon();
+  give_back(side);
+}
+
+Channel* Hub::take_side() {
+  if (!idle_.empty()) {
+    Channel* const side = idle_.back().side;
+    idle_.pop_back();
+    return side;
+  }
+  if (sides_.size() >= site_.options.waiting_claims_max) return nullptr;
+  auto made = std::make_unique<Channel>(context_, site_, site_.options.random);
+  Channel* const side = made.get();
+  sides_.emplace(side, std::move(made));
+  return side;
+}
+
+void Hub::give_back(Channel& side) {
+  idle_.push_back({&side, Steady::now()});
+  if (!idle_timer_runs_) await_idle();
+}
+
+void Hub::await_idle() {
+  if (idle_.empty() || channels_closed_) return;
+  idle_timer_runs_ = true;
+  idle_timer_.expires_at(idle_.front().since + idle_max);
+  idle_timer_.async_wait([this](const error_code& error) {
+    idle_timer_runs_ = false;
+    if (error) return;
+    close_idle_sides();
+    await_idle();
+  });
+}
+
+void Hub::close_idle_sides() {
+  const Steady::time_point now = Steady::now();
+  while (!idle_.empty() && idle_.front().since + idle_max <= now) {
+    const auto found = sides_.find(idle_.front().side);
+    idle_.pop_front();
+    found->second->close(closing());
+    // A timer of it may have rung, and its handler be in line: that one comes first.
+    boost::asio::post(context_, [gone = std::move(found->second)] {});
+    sides_.erase(found);
+  }
+}
+
+// ---- The end ------------------------------------------------------------------------------------
 
 // What was posted before is run before.
 void Hub::close() {
@@ -74,8 +139,10 @@ void Hub::close() {
 
 // With nothing left to do, the thread ends.
 void Hub::close_channels() {
+  channels_closed_ = true;
+  idle_timer_.cancel();
   requests_->close(closing());
-  for (const std::unique_ptr<Channel>& channel : sides_) channel->close(closing());
+  for (const auto& [side, owned] : sides_) side->close(closing());
   work_.reset();
 }
 

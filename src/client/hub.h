@@ -1,15 +1,17 @@
 // client/hub.h: the thread of a client, and its channels: one for all requests, and one for each call that may
-// take long, kept for the next of those.
+// take long. Such a side channel is kept for the next of those, and closed when none comes for a while.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "client/asio.h"
@@ -45,14 +47,20 @@ class Hub {
   // ---- On the client's thread ----
 
   Channel& requests() { return *requests_; }
-  // One that is idle.
-  Channel& side();
+  // Submits it on a side channel, and answers that; null: there are too many, and the call was answered so.
+  Channel* submit_aside(Call call);
+  // Forgets the call on that side channel, unanswered, and closes its connection.
+  void abandon_aside(Channel& side);
   // Of options().random.
   std::uint64_t random() { return site_.options.random(); }
 
  private:
   void run_inbox();
   void close_channels();
+  Channel* take_side();
+  void give_back(Channel& side);
+  void await_idle();
+  void close_idle_sides();
 
   // Constant after construction.
   Site site_;
@@ -61,7 +69,16 @@ class Hub {
   boost::asio::io_context context_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::unique_ptr<Channel> requests_;
-  std::vector<std::unique_ptr<Channel>> sides_{};
+  std::unordered_map<Channel*, std::unique_ptr<Channel>> sides_{};
+  struct Idle {
+    Channel* side;
+    Steady::time_point since;
+  };
+  std::deque<Idle>
+      idle_{};  // Of the sides, the longest idle first. Taken from the end, so that those in front age.
+  boost::asio::steady_timer idle_timer_{context_};
+  bool idle_timer_runs_ = false;
+  bool channels_closed_ = false;
 
   std::atomic<std::size_t> in_flight_{0};
 

@@ -2,6 +2,8 @@
 
 #include <netinet/tcp.h>
 
+#include <algorithm>
+
 #include "client/asio.h"
 #include "protocol/request.h"
 // (Boost's own headers come behind the door.)
@@ -98,15 +100,26 @@ void Link::write(std::string bytes) {
 }
 
 void Link::read() {
-  stream_->read_some(asio::buffer(input_),
+  stream_->read_some(asio::buffer(input_.get(), input_size_),
                      [self = shared_from_this()](const error_code& error, std::size_t size) {
                        if (self->owner_ == nullptr) return;
                        if (error == asio::error::eof)
                          return self->lose(Code::unreachable, "the server closed the connection");
                        if (error) return self->lose(Code::unreachable, error.message());
-                       self->take(std::string_view(self->input_.data(), size));
-                       if (self->owner_ != nullptr) self->read();
+                       self->take(std::string_view(self->input_.get(), size));
+                       if (self->owner_ == nullptr) return;
+                       self->fit_input(size);
+                       self->read();
                      });
+}
+
+void Link::fit_input(std::size_t came) {
+  std::size_t size = input_size_;
+  if (came == size) size = std::min(4 * size, input_size_max);
+  if (came < input_size_min) size = input_size_min;
+  if (size == input_size_) return;
+  input_ = std::make_unique_for_overwrite<char[]>(size);
+  input_size_ = size;
 }
 
 void Link::take(std::string_view bytes) {

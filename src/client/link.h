@@ -1,7 +1,6 @@
 // client/link.h: one connection, from its making to its end. It is never made again; a Channel makes a new one.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,11 +44,15 @@ class Link : public std::enable_shared_from_this<Link> {
   void close();
 
  private:
+  static constexpr std::size_t input_size_min = 1024;
+  static constexpr std::size_t input_size_max = 64 * 1024;
+
   void connect_to(const std::vector<boost::asio::ip::tcp::endpoint>& endpoints);
   void connected();
   void greet();
   void read();
   void take(std::string_view bytes);
+  void fit_input(std::size_t came);
   void take_greeting(const protocol::Value& reply);
   void lose(Code code, const std::string& why);
 
@@ -61,7 +64,9 @@ class Link : public std::enable_shared_from_this<Link> {
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer timer_;  // Until it is open.
   protocol::ReplyReader replies_{};
-  std::array<char, 64 * 1024> input_{};
+  // As large as what comes: most connections just wait.
+  std::size_t input_size_ = input_size_min;
+  std::unique_ptr<char[]> input_ = std::make_unique_for_overwrite<char[]>(input_size_min);
 };
 
 }  // namespace duelease::client

@@ -35,6 +35,9 @@ Result<> validate(const ClientOptions& options) {
     return fail(Code::invalid, "user " + options.user + " has no password");
   if (options.requests_in_flight_max == 0)
     return fail(Code::invalid, "a limit of 0 requests lets nothing happen");
+  if (options.waiting_claims_max == 0)
+    return fail(Code::invalid,
+                "a limit of 0 claims that wait lets no claim wait, and no check and purge happen");
   return {};
 }
 

@@ -124,7 +124,8 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   count_in_run(queue, lease.record.run, State::wait, State::processing);
   const model::Record& record = lease.record;
   Claimed claimed{queue.name, std::move(entry.id), record.token, record.attempt, lease.expires_at,
-                  record.due, record.payload,      record.key,   record.run,     length};
+                  record.due, record.payload,      record.key,   record.run,     length,
+                  length};
   leases_.add(std::move(key), std::move(lease), now.monotonic + length);
   return claimed;
 }
@@ -140,7 +141,8 @@ Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimReques
     const Duration left = held.deadline - now.monotonic;
     out.push_back(Claimed{std::string(name.queue), std::string(name.id), record->token, record->attempt,
                           add(now.wall, left), record->due, std::move(record->payload),
-                          std::move(record->key), std::move(record->run), std::max(left, Duration{0})});
+                          std::move(record->key), std::move(record->run), std::max(left, Duration{0}),
+                          held.lease.length});
   }
   if (out.empty()) return std::optional<std::vector<Claimed>>{};
   return std::optional<std::vector<Claimed>>{std::move(out)};

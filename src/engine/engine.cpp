@@ -308,12 +308,16 @@ Result<Answer> Engine::schedule(ScheduleRequest request) { return impl_->call<An
 void Engine::schedule(ScheduleRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
-std::vector<Result<Answer>> Engine::schedule(std::vector<ScheduleRequest> requests) {
+template <std::same_as<ScheduleRequest> R>
+std::vector<Result<Answer>> Engine::schedule(std::vector<R> requests) {
   return impl_->call_many(std::move(requests));
 }
-void Engine::schedule(std::vector<ScheduleRequest> requests, AnswersCallback done) {
+template <std::same_as<ScheduleRequest> R>
+void Engine::schedule(std::vector<R> requests, AnswersCallback done) {
   impl_->post_many(std::move(requests), std::move(done));
 }
+template std::vector<Result<Answer>> Engine::schedule(std::vector<ScheduleRequest>);
+template void Engine::schedule(std::vector<ScheduleRequest>, AnswersCallback);
 
 Result<Answer> Engine::reschedule(RescheduleRequest request) {
   return impl_->call<Answer>(std::move(request));
@@ -353,12 +357,16 @@ Result<Answer> Engine::complete(CompleteRequest request) { return impl_->call<An
 void Engine::complete(CompleteRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
-std::vector<Result<Answer>> Engine::complete(std::vector<CompleteRequest> requests) {
+template <std::same_as<CompleteRequest> R>
+std::vector<Result<Answer>> Engine::complete(std::vector<R> requests) {
   return impl_->call_many(std::move(requests));
 }
-void Engine::complete(std::vector<CompleteRequest> requests, AnswersCallback done) {
+template <std::same_as<CompleteRequest> R>
+void Engine::complete(std::vector<R> requests, AnswersCallback done) {
   impl_->post_many(std::move(requests), std::move(done));
 }
+template std::vector<Result<Answer>> Engine::complete(std::vector<CompleteRequest>);
+template void Engine::complete(std::vector<CompleteRequest>, AnswersCallback);
 
 Result<Answer> Engine::fail(FailRequest request) { return impl_->call<Answer>(std::move(request)); }
 void Engine::fail(FailRequest request, Callback<Answer> done) {

@@ -1,5 +1,6 @@
 // Each call over the network answers as the engine does.
 #include <catch2/catch.hpp>
+#include <future>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -52,6 +53,16 @@ TEST_CASE("what a producer calls", "[client]") {
   const Answer refused = well(client->reschedule({"q", order.id, Time{}}));
   CHECK(refused.outcome == Outcome::refused);
   CHECK(refused.state == State::aborted);
+}
+
+TEST_CASE("braces with two texts are one request to a client too", "[client]") {
+  Served served;
+  const auto client = served.client();
+  CHECK(well(client->schedule({.queue = "q", .id = "a"})).outcome == Outcome::scheduled);
+  CHECK(well(client->complete({.queue = "q", .id = "a"})).outcome == Outcome::stale);
+  std::promise<Result<Answer>> promise;
+  client->schedule({.queue = "q", .id = "b"}, [&](auto answer) { promise.set_value(std::move(answer)); });
+  CHECK(well(promise.get_future().get()).outcome == Outcome::scheduled);
 }
 
 TEST_CASE("what a worker calls", "[client]") {
@@ -271,6 +282,9 @@ TEST_CASE("options out of range are refused", "[client]") {
   options = {};
   options.backoff_cap = Duration{10};
   CHECK(refusal(options) == "backoff cap is 10 ms, allowed are 50 to 86400000");
+  options = {};
+  options.waiting_claims_max = 0;
+  CHECK_THAT(refusal(options), Catch::Contains("a limit of 0 claims that wait"));
   options = {};
   options.user = "ann";
   CHECK(refusal(options) == "user ann has no password");

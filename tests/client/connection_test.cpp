@@ -1,10 +1,13 @@
 // Connections that are refused, cut, silent, or closed; and limits.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "client/scripted_server.h"
 #include "client/served.h"
 
 using namespace duelease;
@@ -183,4 +186,34 @@ TEST_CASE("a server that stops well lets a worker report", "[client]") {
   stopping.join();
   served.start_server();
   CHECK(well(next.get()).empty());
+}
+
+TEST_CASE("a call that was put off is answered at its own deadline, and before younger ones", "[client]") {
+  std::atomic<int> first_asked{0};
+  const ScriptedServer server([&](const ScriptedServer::Words& words) -> std::string {
+    return words[2] == "first" && ++first_asked == 1 ? "-CLOSING for a moment\r\n" : "";
+  });
+  ClientOptions options;
+  options.port = server.port();
+  options.request_timeout = Duration{1500};
+  const auto client = well(Client::connect(options));
+  std::mutex mutex;
+  std::string order;
+  std::vector<Reply<Answer>> replies(2);
+  const auto note = [&](const std::string& name, Reply<Answer>& reply) {
+    return [&mutex, &order, name, put = reply.callback()](Result<Answer> answer) {
+      const std::lock_guard lock(mutex);
+      order += name + " ";
+      put(std::move(answer));
+    };
+  };
+  client->schedule(order_of("q", "first"), note("first", replies[0]));
+  while (first_asked == 0) std::this_thread::yield();
+  std::this_thread::sleep_for(100ms);  // It is put off for 200 ms or more.
+  client->schedule(order_of("q", "second"), note("second", replies[1]));
+  CHECK_FALSE(replies[0].get());
+  CHECK_FALSE(replies[1].get());
+  CHECK(first_asked == 2);
+  const std::lock_guard lock(mutex);
+  CHECK(order == "first second ");
 }

@@ -86,6 +86,16 @@ AppWrite put(std::string key, std::string value) { return AppWrite{std::move(key
 // ---- Many threads
 // -------------------------------------------------------------------------------
 
+TEST_CASE("braces with two texts are one request", "[engine]") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Engine> engine = open_live(folder / "store");
+  CHECK(well(engine->schedule({.queue = "q", .id = "a"})).outcome == Outcome::scheduled);
+  CHECK(well(engine->complete({.queue = "q", .id = "a"})).outcome == Outcome::stale);
+  std::promise<Result<Answer>> promise;
+  engine->schedule({.queue = "q", .id = "b"}, [&](auto answer) { promise.set_value(std::move(answer)); });
+  CHECK(well(promise.get_future().get()).outcome == Outcome::scheduled);
+}
+
 TEST_CASE("a batch with a callback is answered in its order, by one call", "[engine]") {
   const TemporaryFolder folder;
   const std::unique_ptr<Engine> engine = open_live(folder / "store");
@@ -95,7 +105,8 @@ TEST_CASE("a batch with a callback is answered in its order, by one call", "[eng
     return promise.get_future().get();
   };
   const auto scheduled = answered([&](AnswersCallback done) {
-    engine->schedule({order_of("q", "1"), order_of("q", "1"), order_of("no name", "2")}, std::move(done));
+    engine->schedule(std::vector{order_of("q", "1"), order_of("q", "1"), order_of("no name", "2")},
+                     std::move(done));
   });
   REQUIRE(scheduled.size() == 3);
   CHECK(well(scheduled[0]).outcome == Outcome::scheduled);
@@ -104,7 +115,7 @@ TEST_CASE("a batch with a callback is answered in its order, by one call", "[eng
   const std::vector<Claimed> orders = well(engine->claim(claim_of("q", "w")));
   const auto report = report_on<CompleteRequest>(orders.at(0));
   const auto completed = answered([&](AnswersCallback done) {
-    engine->complete({report, report}, std::move(done));
+    engine->complete(std::vector{report, report}, std::move(done));
   });
   REQUIRE(completed.size() == 2);
   CHECK(well(completed[0]).outcome == Outcome::completed);

@@ -107,6 +107,7 @@ class PlayedSource final : public WorkSource {
     std::string id;
     Steady::time_point at = Steady::now();
     std::string error{};  // fail
+    Duration lease{};     // extend
   };
   // Asked with no lock held.
   std::function<Result<Answer>(const Call&)> answer = [](const Call& call) -> Result<Answer> {
@@ -142,7 +143,7 @@ class PlayedSource final : public WorkSource {
     note({"release", request.id}, callback);
   }
   void extend(ExtendRequest request, Callback<Answer> callback) override {
-    note({"extend", request.id}, callback);
+    note({"extend", request.id, Steady::now(), {}, request.lease}, callback);
   }
 
   // Answers the claim that waits; waits for it first.
@@ -489,6 +490,84 @@ TEST_CASE("extends come each third of the lease that was given", "[worker]") {
   worker.stop();
   const std::string all = source.calls();
   CHECK(all.substr(all.size() - 12) == "complete a; ");  // No extend after the report.
+}
+
+TEST_CASE("a lease of which little is left is extended by its whole length", "[worker]") {
+  PlayedSource source;
+  Door door;
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    door.pass();
+    return Handled::done();
+  });
+  well(worker.start());
+  std::vector<Claimed> rest = orders({"a"}, 600ms);
+  rest[0].lease_length = 1h;
+  source.give(rest);
+  CHECK(source.await_calls(1).at(0).lease == 1h);
+  door.await(1);
+  door.open();
+  worker.stop();
+  CHECK(source.calls() == "extend a; complete a; ");  // The next one is a third of an hour away.
+}
+
+TEST_CASE("an order whose lease may be gone is begun when an extend has told that it is not", "[worker]") {
+  PlayedSource source;
+  const auto fine = source.answer;
+  std::atomic<int> extends{0};
+  std::atomic<bool> begun{false};
+  source.answer = [&](const PlayedSource::Call& call) -> Result<Answer> {
+    if (call.what == "extend" && ++extends == 1) {
+      CHECK_FALSE(begun);
+      return fail(Code::unreachable, "no answer in time");
+    }
+    return fine(call);
+  };
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch& lease) {
+    begun = true;
+    CHECK(extends == 2);
+    CHECK_FALSE(lease.lost());
+    return Handled::done();
+  });
+  well(worker.start());
+  source.give(orders({"a"}, 0ms));
+  CHECK(source.await_calls(3).at(0).lease == QueueSettings{}.lease);
+  worker.stop();
+  CHECK(source.calls() == "extend a; extend a; complete a; ");
+  CHECK(worker.totals().completed == 1);
+}
+
+TEST_CASE("an order whose lease is gone is not begun", "[worker]") {
+  PlayedSource source;
+  source.answer = [&](const PlayedSource::Call&) -> Result<Answer> {
+    return Answer{.outcome = Outcome::stale};
+  };
+  std::atomic<bool> begun{false};
+  Worker worker(source, options_for("q"), [&](const Claimed&, const LeaseWatch&) {
+    begun = true;
+    return Handled::done();
+  });
+  well(worker.start());
+  source.give(orders({"a"}, 0ms));
+  source.await_claim(2);
+  worker.stop();
+  CHECK_FALSE(begun);
+  CHECK(source.calls() == "extend a; ");
+  CHECK(worker.totals().lost == 1);
+}
+
+TEST_CASE("an order that waits to learn about its lease is released by a stop", "[worker]") {
+  PlayedSource source;
+  const auto fine = source.answer;
+  source.answer = [&](const PlayedSource::Call& call) -> Result<Answer> {
+    if (call.what == "extend") return fail(Code::unreachable, "no answer in time");
+    return fine(call);
+  };
+  Worker worker(source, options_for("q"), done);
+  well(worker.start());
+  source.give(orders({"a"}, 0ms));
+  source.await_calls(2);
+  worker.stop();
+  CHECK(worker.totals().released == 1);
 }
 
 TEST_CASE("a handler is told when its order was cancelled by force", "[worker]") {

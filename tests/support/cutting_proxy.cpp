@@ -158,6 +158,11 @@ void CuttingProxy::close() {
 void CuttingProxy::open() {
   impl_->run([this] { impl_->listen(impl_->port); });
 }
+std::size_t CuttingProxy::open_connections() {
+  std::size_t count = 0;
+  impl_->run([&] { count = impl_->pairs.size(); });
+  return count;
+}
 std::uint64_t CuttingProxy::connections() const { return impl_->connections; }
 
 }  // namespace duelease::test

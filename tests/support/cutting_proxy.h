@@ -1,6 +1,7 @@
 // support/cutting_proxy.h: stands between a client and a server, and cuts their connections where a test wants it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -24,6 +25,7 @@ class CuttingProxy {
   void open();             // Takes them again, at the same port.
 
   std::uint64_t connections() const;  // Taken so far.
+  std::size_t open_connections();
 
  private:
   struct Impl;

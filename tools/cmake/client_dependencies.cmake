@@ -1,2 +1,3 @@
-# What the client library links beside what the library does, for the build and for the installed package alike.
+# What the client library links, for the build and for the installed package alike.
+find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)

@@ -45,31 +45,6 @@ bool may_pass(const Error& error) {
 // Before the next try of what may pass.
 constexpr Duration retry_pause{50};
 
-class EngineSource final : public WorkSource {
- public:
-  explicit EngineSource(Engine& engine) : engine_(engine) {}
-
-  ClaimTicket claim(ClaimRequest request, Callback<std::vector<Claimed>> done) override {
-    return engine_.claim(std::move(request), std::move(done));
-  }
-  void cancel_claim(ClaimTicket ticket) override { engine_.cancel_claim(ticket); }
-  void complete(CompleteRequest request, Callback<Answer> done) override {
-    engine_.complete(std::move(request), std::move(done));
-  }
-  void fail(FailRequest request, Callback<Answer> done) override {
-    engine_.fail(std::move(request), std::move(done));
-  }
-  void release(ReleaseRequest request, Callback<Answer> done) override {
-    engine_.release(std::move(request), std::move(done));
-  }
-  void extend(ExtendRequest request, Callback<Answer> done) override {
-    engine_.extend(std::move(request), std::move(done));
-  }
-
- private:
-  Engine& engine_;
-};
-
 ReleaseRequest release_of(const Claimed& order) {
   ReleaseRequest request;
   request.queue = order.queue;
@@ -158,6 +133,7 @@ struct Worker::Impl {
   using Errand = std::function<void()>;
 
   ClaimRequest claim_request(std::size_t count) const;
+  Duration length_of(const Claimed& order) const;  // Of the lease, when it is extended.
 
   // The loop. All but run() with mutex_ held.
   void run();
@@ -181,6 +157,7 @@ struct Worker::Impl {
 
   // With mutex_ held.
   void add_job(Claimed order, Steady::time_point now);
+  void begin(JobNumber number);
   void end_job(JobNumber number, Tally tally);
   void look_again(JobNumber number, Job& job, Steady::time_point at);
   void lose(JobNumber number, Job& job);
@@ -204,6 +181,7 @@ struct Worker::Impl {
   std::map<JobNumber, Job> jobs_;
   std::set<std::pair<Steady::time_point, JobNumber>> agenda_;  // (look_at, job)
   std::deque<JobNumber> ready_;                                // Not begun.
+  std::set<JobNumber> unsure_;  // Not to be begun before an extend tells that the lease is not gone.
   std::uint64_t jobs_ended_ = 0;
   std::size_t calls_ = 0;  // Extends and releases under way.
   // The claim under way.
@@ -340,6 +318,8 @@ bool Worker::Impl::can_claim(Steady::time_point now) const {
 
 // Claimed, but not begun before the end came.
 void Worker::Impl::plan_releases(std::vector<Errand>& errands) {
+  ready_.insert(ready_.end(), unsure_.begin(), unsure_.end());
+  unsure_.clear();
   for (const JobNumber number : ready_) {
     ++calls_;
     errands.emplace_back([this, number, request = release_of(jobs_.at(number).order)] {
@@ -354,16 +334,20 @@ void Worker::Impl::plan_extends(Steady::time_point now, std::vector<Errand>& err
   while (!agenda_.empty() && agenda_.begin()->first <= now) {
     const JobNumber number = agenda_.begin()->second;
     Job& job = jobs_.at(number);
-    if (job.deadline <= now) {
+    if (job.deadline <= now && !unsure_.contains(number)) {
       lose(number, job);
       continue;
     }
-    look_again(number, job, job.deadline);  // Unless the answer comes first.
+    if (unsure_.contains(number)) {
+      agenda_.erase(agenda_.begin());  // The answer tells when to look again.
+    } else {
+      look_again(number, job, job.deadline);  // Unless the answer comes first.
+    }
     ExtendRequest request;
     request.queue = job.order.queue;
     request.id = job.order.id;
     request.token = job.order.token;
-    request.lease = options_.lease.value_or(job.order.lease);
+    request.lease = length_of(job.order);
     ++calls_;
     errands.emplace_back([this, number, now, request = std::move(request)] {
       source_.extend(
@@ -429,10 +413,24 @@ void Worker::Impl::add_job(Claimed order, Steady::time_point now) {
   Job& job = jobs_[number];
   job.deadline = now + order.lease;
   job.order = std::move(order);
-  look_again(number, job, now + std::chrono::nanoseconds(job.order.lease) / 3);
-  ready_.push_back(number);
   ++totals_.claimed;
+  if (job.order.lease > Duration{0}) {
+    look_again(number, job, now + std::chrono::nanoseconds(job.order.lease) / 3);
+    return begin(number);
+  }
+  unsure_.insert(number);
+  look_again(number, job, now);
+}
+
+void Worker::Impl::begin(JobNumber number) {
+  ready_.push_back(number);
   work_ready_.notify_one();
+}
+
+Duration Worker::Impl::length_of(const Claimed& order) const {
+  if (options_.lease) return *options_.lease;
+  const Duration known = std::max(order.lease, order.lease_length);
+  return known > Duration{0} ? known : QueueSettings{}.lease;
 }
 
 // An error here leaves the order to its lease, which will run out.
@@ -452,18 +450,22 @@ void Worker::Impl::take_extended(JobNumber number, Steady::time_point sent, cons
   const auto found = jobs_.find(number);
   if (found == jobs_.end() || found->second.lost->load()) return;
   Job& job = found->second;
-  if (!answer && hits_one_order(answer.error())) {
-    lose(number, job);
-  } else if (!answer) {
-    if (!may_pass(answer.error())) return end_with(answer.error());
-    look_again(number, job, std::min(now + retry_pause, job.deadline));
-  } else if (answer->outcome == Outcome::extended) {
+  const bool unsure = unsure_.contains(number);
+  const bool extended = answer && answer->outcome == Outcome::extended;
+  if (extended) {
     // The source counted from a moment after `sent`: this errs on the safe side.
-    const Duration lease = options_.lease.value_or(job.order.lease);
+    const Duration lease = length_of(job.order);
     job.deadline = std::max(job.deadline, sent + lease);
     look_again(number, job, sent + std::chrono::nanoseconds(lease) / 3);
+    if (unsure_.erase(number) > 0) begin(number);
+  } else if (answer || hits_one_order(answer.error())) {
+    if (!unsure) return lose(number, job);
+    unsure_.erase(number);
+    end_job(number, &WorkerTotals::lost);
+  } else if (may_pass(answer.error())) {
+    look_again(number, job, unsure ? now + retry_pause : std::min(now + retry_pause, job.deadline));
   } else {
-    lose(number, job);
+    end_with(answer.error());
   }
 }
 
@@ -537,9 +539,8 @@ bool Worker::Impl::pause_unless_lost(const Job& job) {
 
 // ---- Worker -------------------------------------------------------------------------------------
 
-Worker::Worker(Engine& engine, WorkerOptions options, Handler handler)
-    : impl_(std::make_unique<Impl>(std::make_unique<EngineSource>(engine), nullptr, std::move(options),
-                                   std::move(handler))) {}
+Worker::Worker(std::unique_ptr<WorkSource> source, WorkerOptions options, Handler handler)
+    : impl_(std::make_unique<Impl>(std::move(source), nullptr, std::move(options), std::move(handler))) {}
 Worker::Worker(WorkSource& source, WorkerOptions options, Handler handler)
     : impl_(std::make_unique<Impl>(nullptr, &source, std::move(options), std::move(handler))) {}
 Worker::~Worker() = default;
