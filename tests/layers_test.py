@@ -48,6 +48,9 @@ LIBRARIES = {
     "fmt/": {"server", "tools", "bench"},
     "nlohmann/": {"server", "tools", "bench"},
     "CLI/": {"tools", "bench"},
+    "soci/": {"tools"},
+    "hiredis/": {"tools"},
+    "sqlite3.h": {"tools"},
 }
 
 # Folders of customers of the library: they include the public headers and their own.
@@ -170,6 +173,8 @@ PLANTS = [
     ("src/client/planted.cpp", "server/session.h"),
     ("src/client/planted.cpp", "duelease/engine.h"),
     ("src/client/planted.cpp", "model/validate.h"),
+    ("src/store/planted.cpp", "sqlite3.h"),
+    ("src/client/planted.cpp", "hiredis/hiredis.h"),
     ("src/store/planted.cpp", "keys.h"),
     ("src/novel/planted.cpp", "base/check.h"),
     ("include/duelease/planted.h", "rocksdb/db.h"),
