@@ -275,8 +275,9 @@ class Check {
   }
 
   void check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (!record.key || !model::state_blocks(record.state)) return;
-    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *record.key)), queue, id);
+    const std::optional<std::string_view> owned = model::owned_key(record);
+    if (!owned) return;
+    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *owned)), queue, id);
     if (owner && *owner != std::string(id))
       broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
   }
@@ -343,8 +344,7 @@ class Check {
         broken(Invariant::records_decode, name->queue, owner, order.error().message);
         return;
       }
-      const bool sound =
-          order && *order && (*order)->key == std::string(name->id) && model::state_blocks((*order)->state);
+      const bool sound = order && *order && model::owned_key(**order) == name->id;
       if (!sound) {
         broken(Invariant::key_owner_blocks, name->queue, owner,
                "owns a key, but does not block or has another one");
