@@ -269,15 +269,29 @@ Result<> StagedRows::list_members(Conflict& conflict) {
   }
 }
 
-Result<> StagedRows::each(const std::function<bool(std::uint64_t number, OrderRow row)>& on_row) {
-  Result<Statement> all = prepare(
-      "SELECT number, id, key, due, state, created, ended, payload, fate, error FROM rows ORDER BY number");
-  if (!all) return Unexpected{all.error()};
+// The owners of keys come first: an order that is grandfathered would take a key that is free yet.
+Result<> StagedRows::each(const OnRow& on_row) {
+  for (const char* const some : {"fate != 2", "fate = 2"}) {
+    const Result<bool> goes_on = each_where(some, on_row);
+    if (!goes_on) return Unexpected{goes_on.error()};
+    if (!*goes_on) break;
+  }
+  return {};
+}
+
+Result<bool> StagedRows::each_where(const char* condition, const OnRow& on_row) {
+  Result<Statement> found = prepare(
+      fmt::format(
+          "SELECT number, id, key, due, state, created, ended, payload, fate, error FROM rows WHERE {} "
+          "ORDER BY number",
+          condition)
+          .c_str());
+  if (!found) return Unexpected{found.error()};
   while (true) {
-    const Result<bool> more = step(*all);
+    const Result<bool> more = step(*found);
     if (!more) return Unexpected{more.error()};
-    if (!*more) return {};
-    sqlite3_stmt* const row = all->get();
+    if (!*more) return true;
+    sqlite3_stmt* const row = found->get();
     OrderRow order;
     order.id = bytes_of(row, 1);
     if (::sqlite3_column_type(row, 2) != SQLITE_NULL) order.key = bytes_of(row, 2);
@@ -290,7 +304,7 @@ Result<> StagedRows::each(const std::function<bool(std::uint64_t number, OrderRo
     if (fate == Fate::voided) order.state = State::aborted;
     order.grandfather = fate == Fate::grandfathered;
     order.error = bytes_of(row, 9);
-    if (!on_row(number_of(row, 0), std::move(order))) return {};
+    if (!on_row(number_of(row, 0), std::move(order))) return false;
   }
 }
 

@@ -66,8 +66,9 @@ class StagedRows {
   // Decides what becomes of the rows in conflicts, and tells of each of these.
   Result<> settle(Duplicates policy, const std::function<void(const Conflict&)>& on_conflict);
 
-  // All rows in the order of the source, as settled. False: no more are wanted.
-  Result<> each(const std::function<bool(std::uint64_t number, OrderRow row)>& on_row);
+  // All rows as settled, in the order of the source, but those that are grandfathered last. False: no more are wanted.
+  using OnRow = std::function<bool(std::uint64_t number, OrderRow row)>;
+  Result<> each(const OnRow& on_row);
 
  private:
   struct CloseDatabase {
@@ -87,6 +88,8 @@ class StagedRows {
   // With the key bound; nothing is answered.
   Result<> run_for(const Statement& statement, const std::string& key) const;
 
+  // False: no more are wanted.
+  Result<bool> each_where(const char* condition, const OnRow& on_row);
   Result<> prepare_settling();
   Result<Conflict> settle_group(Duplicates policy, std::string key);
   Result<> count_states(Conflict& conflict);
