@@ -355,13 +355,20 @@ class Check {
   void check_history() {
     walk(Family::history, [&](std::string_view key, std::string_view value) {
       const std::string_view queue = key.substr(0, key.find('\0'));
-      const Result<model::Record> record = store::decode_ended(value);
-      if (!record) {
-        broken(Invariant::records_decode, queue, "(history)", record.error().message);
-      } else {
-        check_numbers(queue, "(history)", *record);
-        recount_run(queue, "(history)", *record);
+      const std::optional<store::HistoryName> name = store::parse_history_key(key);
+      const Result<store::HistoryRow> row = store::decode_history(value);
+      if (!name || !row) {
+        broken(Invariant::records_decode, queue, "(history)",
+               row ? "history under a key that does not parse" : row.error().message);
+        return;
       }
+      if (name->sequence > last_sequence_) {
+        broken(Invariant::tokens_in_range, queue, name->id,
+               "history of a change above " + std::to_string(last_sequence_));
+      }
+      if (!row->ended) return;
+      check_numbers(queue, name->id, *row->ended);
+      recount_run(queue, name->id, *row->ended);
     });
   }
 
