@@ -653,7 +653,8 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   stamp(record);
   const Time due = record.due;
   const State state = record.state;
-  set({request.queue, request.id}, std::move(order), HistoryEvent::failed, request.error);
+  const std::string reason = record.error;
+  set({request.queue, request.id}, std::move(order), HistoryEvent::failed, reason);
   if (state == State::aborted) return answer_of(Outcome::aborted, state);
   return is_over ? answer_of(Outcome::failed, state) : answer_of(Outcome::requeued, state, due);
 }

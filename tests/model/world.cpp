@@ -353,14 +353,6 @@ bool World::commit(std::optional<Time> swept_at) {
 // Successes, and rows of the history, that the engine swept out by itself.
 void World::follow_sweep(Time now) {
   if (!profile_.sweeps()) return;
-  for (const std::string& key : erased_history_) {
-    const store::HistoryName name = *store::parse_history_key(key);
-    const std::string queue(name.queue);
-    if (!oracle_.queues().at(queue).history.contains({name.id, name.sequence})) continue;
-    require(oracle_.sweep_history({queue, name.id}, name.sequence, now),
-            [&] { return "history of order " + shown(queue) + " / " + shown(name.id) + " was removed"; });
-    seen_.note("history was swept out");
-  }
   for (const std::string& key : erased_) {
     const store::OrderName name = *store::parse_order_key(key);
     const Oracle::Name order{name.queue, name.id};
@@ -368,6 +360,15 @@ void World::follow_sweep(Time now) {
     require(oracle_.sweep(order, now),
             [&] { return "order " + shown(order.first) + " / " + shown(order.second) + " was removed"; });
     seen_.note("a success was swept out");
+  }
+  // What went with a success is gone there already.
+  for (const std::string& key : erased_history_) {
+    const store::HistoryName name = *store::parse_history_key(key);
+    const std::string queue(name.queue);
+    if (!oracle_.queues().at(queue).history.contains({name.id, name.sequence})) continue;
+    require(oracle_.sweep_history({queue, name.id}, name.sequence, now),
+            [&] { return "history of order " + shown(queue) + " / " + shown(name.id) + " was removed"; });
+    seen_.note("history was swept out");
   }
 }
 

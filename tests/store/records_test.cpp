@@ -116,8 +116,11 @@ TEST_CASE("golden bytes: meta") {
   CHECK(hex(encode_sequence(limits::sequence_max)) == "08ffffffffffffffff7f");
   CHECK(hex(encode_settings({})) == packed("08e0d403 1019 18d00f 2080bab703 280a 30808040 4000"));
   SettingsRow row;
-  row.settings = {Duration{1}, 0, Duration{0}, Duration{2}, 100, 3, Duration{4}, true};
+  row.settings = {Duration{1}, 0, Duration{0}, Duration{2}, 100, 3, Duration{4}, Duration{0}, true};
   CHECK(hex(encode_settings(row)) == packed("0802 1000 1800 2004 2864 3003 3808 4001"));
+  row.settings.keep_history = Duration{5};
+  row.may_have_history = true;
+  CHECK(hex(encode_settings(row)) == packed("0802 1000 1800 2004 2864 3003 3808 4001 480a 5001"));
   CHECK(hex(encode_counts({1, 2, 3, 4, 300})) == packed("0801 1002 1803 2004 28ac02"));
 }
 
@@ -150,6 +153,7 @@ TEST_CASE("what was encoded is decoded again") {
                   Duration{limits::backoff_ms_max},
                   100,
                   limits::payload_bytes_ceiling,
+                  Duration{limits::keep_ms_max},
                   Duration{limits::keep_ms_max},
                   true};
   CHECK(decode_settings(encode_settings(row))->settings == row.settings);
