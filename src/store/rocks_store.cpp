@@ -211,12 +211,13 @@ Result<> write_closed_mark(Store& store) {
   return store.sync();
 }
 
-// What does not decode is left for the engine to report.
-Result<> raise_sequence_after_crash(Store& store) {
+// What does not decode is left for the engine to report. `has_lost`: that it was closed proves nothing, for it
+// may have been opened again in the log that was lost.
+Result<> raise_sequence_after_crash(Store& store, bool has_lost) {
   const Result<std::optional<std::uint64_t>> last = read_sequence_row(store, sequence_key);
   if (!last || !*last) return {};
   const Result<std::optional<std::uint64_t>> closed = read_sequence_row(store, closed_key);
-  if (closed && *closed == *last) return {};
+  if (!has_lost && closed && *closed == *last) return {};
   const std::uint64_t raised =
       std::min(**last, limits::sequence_max - limits::crash_jump) + limits::crash_jump;
   const std::vector<Change> change = {{Family::meta, std::string(sequence_key), encode_sequence(raised)}};
@@ -452,9 +453,10 @@ Result<> check_log_tail(const ReadOnly& reader, const std::filesystem::path& pat
   if (!tail) return Unexpected{tail.error()};
   const std::uint64_t last = std::max(reader.log.last_sequence(), reader.db->GetLatestSequenceNumber());
   if (tail->synced > last) {
-    return fail(Code::corrupt, "store " + path.string() + ": its log is damaged; " +
-                                   std::to_string(tail->synced - last) +
-                                   " writes that were on disk cannot be read. Nothing was changed");
+    LostLog lost{{}, reader.log.end().offset, tail->bytes, tail->synced - last};
+    for (const std::string& file : tail->files) lost.files.push_back(path / file);
+    if (options.accept_lost_log) return options.accept_lost_log(lost);
+    return fail(Code::corrupt, "store " + path.string() + ": " + lost.text() + ". Nothing was changed");
   }
   const bool is_replayed = reader.log.end().file != 0;  // Else these may be files that are done with.
   if (is_replayed && tail->bytes > 0 && options.log) {
@@ -517,8 +519,22 @@ Result<> write_first_rows(Store& store) {
 
 }  // namespace
 
+std::string LostLog::text() const {
+  return "its log is damaged from byte " + std::to_string(offset) + " of " + files.front().string() + " on; " +
+         std::to_string(writes) + " writes that were on disk cannot be read";
+}
+
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
-                                                const RocksOptions& options) {
+                                                const RocksOptions& given) {
+  bool has_lost = false;
+  RocksOptions options = given;
+  if (given.accept_lost_log) {
+    options.accept_lost_log = [&](const LostLog& lost) {
+      Result<> accepted = given.accept_lost_log(lost);
+      has_lost = accepted.has_value();
+      return accepted;
+    };
+  }
   std::unique_ptr<rocksdb::Env> env;
   if (options.file_system) env = rocksdb::NewCompositeEnv(options.file_system);
   rocksdb::DBOptions db = db_options(options, env ? env.get() : rocksdb::Env::Default());
@@ -558,7 +574,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
                                             log_switches, std::move(db_ptr), std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   if (options.raises_sequence_after_crash) {
-    if (Result<> r = raise_sequence_after_crash(*store); !r) return Unexpected{r.error()};
+    if (Result<> r = raise_sequence_after_crash(*store, has_lost); !r) return Unexpected{r.error()};
   }
   return std::unique_ptr<Store>(std::move(store));
 }
