@@ -68,6 +68,7 @@ class Repair {
   Result<CheckReport> walk(bool mends) {
     mended_ = 0;
     counts_.clear();
+    uncounted_.clear();
     const std::unique_ptr<store::Reader> snapshot = store_.snapshot();
     snapshot_ = snapshot.get();
     std::stop_source stop;
@@ -80,7 +81,9 @@ class Repair {
     }
     Result<CheckReport> found = check_store(*snapshot, "", options);
     if (so_far_ && mended_ == 0) {
-      for (const Breach& breach : counts_) mend(breach);
+      for (const Breach& breach : counts_) {
+        if (!uncounted_.contains(breach.queue)) mend(breach);
+      }
     }
     if (so_far_) so_far_ = write();
     if (!so_far_) return Unexpected{so_far_.error()};
@@ -453,7 +456,11 @@ class Repair {
 
   void mend_row(Family family, const std::string& key, const std::string& queue) {
     const Result<std::optional<std::string>> bytes = group_.get(family, key);
-    if (!bytes || !*bytes || !keep(family, key, **bytes)) return;
+    if (!bytes || !*bytes) return;
+    if (!keep(family, key, **bytes)) {
+      if (family != Family::meta) uncounted_.insert(queue);
+      return;
+    }
     if (family == Family::meta) {
       group_.put(family, key, store::encode_settings({}));
       did("the settings of queue " + queue + " are the defaults now");
@@ -473,6 +480,7 @@ class Repair {
   Result<> so_far_{};                  // An error of a write is the end of the repair.
   std::uint64_t mended_ = 0;           // In this walk.
   std::vector<Breach> counts_;         // Met in this walk.
+  std::set<std::string> uncounted_;    // Queues with records that do not decode, and are left.
   std::string words_;                  // Of this mend.
   std::set<std::pair<Family, std::string>> kept_;
   RepairReport report_;

@@ -31,7 +31,8 @@ namespace {
 
 std::string row_key(const std::string& id) { return store::order_key("q", id); }
 
-// A store with orders in each state, with keys, in a run, and with some history. Its core is shut.
+// A store with orders in each state, with keys, in a run, and with some history. Its core is not used until it is
+// opened anew.
 class Broken {
  public:
   explicit Broken(Disk disk = GENERATE(Disk::memory, Disk::rocks)) : world(disk) {
@@ -54,7 +55,6 @@ class Broken {
     world.set_queue({.tries = 7});
     REQUIRE(world.broken().empty());
     world.check_always(false);
-    world.shut();
   }
 
   void add(const std::string& id) {
@@ -87,7 +87,7 @@ class Broken {
     const World::Rows rows = world.rows();
     CHECK(repair(discard).mended() == 0);
     CHECK(world.rows() == rows);
-    world.open();
+    world.restart();
     CHECK(world.core().damage().empty());
     world.check_sound();
     return report;
@@ -251,9 +251,8 @@ TEST_CASE("repair: a run that is lost", "[repair]") {
           "queue q, order wait: WAIT under run run, which is not there");
     CHECK(s.world.find("wait")->state == State::wait);
     CHECK(s.repair().mended() == 0);
-    s.world.open();
+    s.world.restart();
     REQUIRE(s.world.ask(RunOpenRequest{"q", "run"}));
-    s.world.shut();
     s.repair_all();
     CHECK(s.world.state("wait") == State::wait);
   }
@@ -488,8 +487,8 @@ Files files_of(const fs::path& folder) {
   return out;
 }
 
-// With 40 orders, one after the other; the last one under a lease.
-void make_store(const fs::path& folder, std::size_t payload_bytes) {
+// With 40 orders, one after the other; answers the last sequence.
+std::uint64_t make_store(const fs::path& folder, std::size_t payload_bytes) {
   const std::unique_ptr<Engine> engine = test::open_live(folder);
   for (int i = 0; i < 40; ++i) {
     REQUIRE(engine->schedule({.queue = "q",
@@ -499,6 +498,7 @@ void make_store(const fs::path& folder, std::size_t payload_bytes) {
                               .key = std::to_string(i)}));
   }
   REQUIRE(engine->claim({.queues = {"q"}, .worker = "w", .lease = 24h})->size() == 1);
+  return *engine->last_sequence();
 }
 
 fs::path rot(const fs::path& folder) {
@@ -518,8 +518,7 @@ fs::path rot(const fs::path& folder) {
 TEST_CASE("repair: a log that has rotted is cut off only on request", "[repair]") {
   const test::TemporaryFolder folder;
   const fs::path store = folder / "store";
-  make_store(store, GENERATE(40u, 5000u));
-  const std::uint64_t last = *test::open_live(store)->last_sequence();
+  const std::uint64_t last = make_store(store, GENERATE(40u, 5000u));
   const fs::path log = rot(store);
   const std::string rotten = text_of(log);
   REQUIRE(Engine::open(store, test::small_options()).error().code == Code::corrupt);
