@@ -30,8 +30,9 @@ struct RepairOptions {
   // they are removed then. An order whose record is removed, and of which nothing else is left, is gone; settings
   // are the defaults again; a lost last sequence goes on far above every token that is left.
   bool discard_damaged = false;
-  // A log that has lost changes which were on disk keeps the store from opening. On: it is opened with what is
-  // before them; they are gone. The damaged log files are copied to the folder of the damaged first.
+  // A log that has lost changes which were on disk keeps the store from opening. On: it is opened as it was before
+  // them; or, where a part of what came later lies in tables already, with all that can be read, and what came apart
+  // is mended. The damaged log files are copied to the folder of the damaged first.
   bool accept_loss = false;
   std::shared_ptr<const Clock> clock{};                        // Empty: system_clock().
   std::function<void(LogLevel, std::string_view)> log{};       // Empty: silent.
@@ -50,10 +51,10 @@ struct Repaired {
 
 // Changes that were on disk and cannot be read any more.
 struct LostLog {
-  std::string file{};        // Nothing from `offset` of this log file on was kept, nor of the later ones.
+  std::string file{};  // From `offset` of this log file on, in it and those after it.
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t writes = 0;  // At least; of each change there are some.
+  std::uint64_t bytes = 0;   // From there to the end of the log.
+  std::uint64_t writes = 0;  // Of rows, at least; of each change there are some. 0: nobody knows how many.
 };
 
 struct RepairReport {

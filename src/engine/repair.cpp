@@ -27,7 +27,8 @@ Result<RepairReport> repair(const std::filesystem::path& path, RepairOptions opt
     for (const std::filesystem::path& file : lost.files) {
       if (Result<> copied = damaged.copy(file); !copied) return copied;
     }
-    accepted = LostLog{lost.files.front().filename().string(), lost.offset, lost.bytes, lost.writes};
+    const std::string first = lost.files.empty() ? "" : lost.files.front().filename().string();
+    accepted = LostLog{first, lost.offset, lost.bytes, lost.writes};
     if (options.log) options.log(LogLevel::warning, "store " + path.string() + ": " + lost.text() + "; dropped");
     return {};
   };

@@ -396,9 +396,22 @@ Result<bool> find_store(const std::filesystem::path& path, bool create_if_missin
   return false;
 }
 
+// A family was written to a table that holds later changes than the log does up to its damage: there is no state
+// of the past to go back to.
+bool is_ahead_of_log(const rocksdb::Status& status) {
+  return status.IsCorruption() && status.ToString().find("ahead of WALs") != std::string::npos;
+}
+
+// Reads whatever can be read of the log, before and behind its damage. What belongs together may come apart.
+void read_around_damage(rocksdb::DBOptions& options) {
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.wal_filter = nullptr;
+}
+
 // A database open without a byte of it changed.
 struct ReadOnly {
   ContiguousLog log;
+  rocksdb::Status status;
   std::unique_ptr<rocksdb::DB> db;
   Handles families;
 
@@ -410,7 +423,8 @@ struct ReadOnly {
   }
 
   Result<> open(const std::filesystem::path& path, rocksdb::DBOptions quiet,
-                const std::vector<std::string>& names, const RocksOptions& options) {
+                const std::vector<std::string>& names, const RocksOptions& options,
+                bool around_damage = false) {
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
     for (const std::string& name : names) {
       const auto ours = std::find(family_names.begin(), family_names.end(), name);
@@ -419,9 +433,9 @@ struct ReadOnly {
                                                                 : family_options(family, options, nullptr));
     }
     quiet.wal_filter = &log;
+    if (around_damage) read_around_damage(quiet);
     rocksdb::DB* raw = nullptr;
-    const rocksdb::Status status =
-        rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
+    status = rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
     db.reset(raw);
     if (!status.ok()) return to_error(status, "opening store " + path.string());
     return {};
@@ -447,13 +461,14 @@ Result<bool> is_unfinished(const std::filesystem::path& path, const rocksdb::DBO
 
 // What follows the last whole record of the log is dropped by an open, unless it shows that changes are gone
 // which were on disk.
-Result<> check_log_tail(const ReadOnly& reader, const std::filesystem::path& path,
+Result<> check_log_tail(const ReadOnly& reader, rocksdb::Env& env, const std::filesystem::path& path,
                         const RocksOptions& options) {
-  const Result<LogTail> tail = read_log_tail(*reader.db->GetEnv(), path.string(), reader.log.end());
+  const Result<LogTail> tail = read_log_tail(env, path.string(), reader.log.end());
   if (!tail) return Unexpected{tail.error()};
-  const std::uint64_t last = std::max(reader.log.last_sequence(), reader.db->GetLatestSequenceNumber());
-  if (tail->synced > last) {
-    LostLog lost{{}, reader.log.end().offset, tail->bytes, tail->synced - last};
+  std::uint64_t last = reader.log.last_sequence();
+  if (reader.db) last = std::max(last, reader.db->GetLatestSequenceNumber());
+  if (tail->synced > last || is_ahead_of_log(reader.status)) {
+    LostLog lost{{}, reader.log.end().offset, tail->bytes, tail->synced - std::min(last, tail->synced)};
     for (const std::string& file : tail->files) lost.files.push_back(path / file);
     if (options.accept_lost_log) return options.accept_lost_log(lost);
     return fail(Code::corrupt, "store " + path.string() + ": " + lost.text() + ". Nothing was changed");
@@ -473,11 +488,17 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db, path.string(), &names);
   if (!status.ok()) return to_error(status, "opening store " + path.string());
   if (std::find(names.begin(), names.end(), "meta") != names.end()) {
-    ReadOnly reader;
-    if (Result<> r = reader.open(path, db, {rocksdb::kDefaultColumnFamilyName, "meta"}, options); !r) {
-      return Unexpected{r.error()};
+    const std::vector<std::string> families = {rocksdb::kDefaultColumnFamilyName, "meta"};
+    ReadOnly whole;
+    ReadOnly readable;
+    const Result<> opened = whole.open(path, db, families, options);
+    const bool is_ahead = is_ahead_of_log(whole.status);
+    if (!opened && !is_ahead) return Unexpected{opened.error()};
+    if (Result<> r = check_log_tail(whole, *db.env, path, options); !r) return Unexpected{r.error()};
+    if (is_ahead) {
+      if (Result<> r = readable.open(path, db, families, options, true); !r) return Unexpected{r.error()};
     }
-    if (Result<> r = check_log_tail(reader, path, options); !r) return Unexpected{r.error()};
+    const ReadOnly& reader = is_ahead ? readable : whole;
     const Result<std::optional<std::string>> row =
         read_one(*reader.db, reader.families[1], nullptr, format_key);
     if (!row) return Unexpected{row.error()};
@@ -520,8 +541,9 @@ Result<> write_first_rows(Store& store) {
 }  // namespace
 
 std::string LostLog::text() const {
-  return "its log is damaged from byte " + std::to_string(offset) + " of " + files.front().string() + " on; " +
-         std::to_string(writes) + " writes that were on disk cannot be read";
+  return "its log is damaged from byte " + std::to_string(offset) + " of " +
+         (files.empty() ? "its first file" : files.front().string()) + " on; " +
+         (writes == 0 ? "" : std::to_string(writes) + " ") + "writes that were on disk cannot be read";
 }
 
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
@@ -559,8 +581,13 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Handles handles;
   rocksdb::DB* raw = nullptr;
-  const rocksdb::Status status =
+  rocksdb::Status status =
       rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  if (has_lost && is_ahead_of_log(status)) {
+    read_around_damage(db);
+    handles.clear();
+    status = rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  }
   if (!status.ok()) {
     const bool held = status.ToString().find("lock") != std::string::npos && status.IsIOError();
     if (held) return fail(Code::locked, "store " + path.string() + " is open in another process");

@@ -112,7 +112,7 @@ void print_repair(const RepairReport& report, bool discard_damaged) {
   }
   write_out(table.text() + '\n');
   if (report.lost) {
-    say("lost: all from byte {} of log file {} on, {} bytes with at least {} writes; the damaged files are in {}",
+    say("lost: what cannot be read of the log from byte {} of {} on, {} bytes with {} writes or more; copied to {}",
         report.lost->offset, report.lost->file, report.lost->bytes, report.lost->writes,
         printable(report.kept_in.string()));
   }
