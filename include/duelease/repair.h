@@ -34,8 +34,8 @@ struct RepairOptions {
   // them; or, where a part of what came later lies in tables already, with all that can be read, and what came apart
   // is mended. The damaged log files are copied to the folder of the damaged first.
   bool accept_loss = false;
-  std::shared_ptr<const Clock> clock{};                        // Empty: system_clock().
-  std::function<void(LogLevel, std::string_view)> log{};       // Empty: silent.
+  std::shared_ptr<const Clock> clock{};                   // Empty: system_clock().
+  std::function<void(LogLevel, std::string_view)> log{};  // Empty: silent.
 };
 
 // One invariant, by the name that Engine::check() has for it.

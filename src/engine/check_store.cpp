@@ -212,12 +212,13 @@ class Check {
     if (!record.run) return;
     const auto row = need(reader_.get(Family::runs, store::run_order_key(queue, *record.run, id)), queue, id);
     if (row && !*row)
-      broken(Invariant::run_orders_listed, At::run_order, queue, id, "run " + *record.run + " does not list it");
+      broken(Invariant::run_orders_listed, At::run_order, queue, id,
+             "run " + *record.run + " does not list it");
   }
 
   struct RunRecount {
     std::optional<model::RunRecord> record;  // Nothing: only orders that name it.
-    bool is_damaged = false;  // There is one, but it does not decode.
+    bool is_damaged = false;                 // There is one, but it does not decode.
     bool is_active = false;
     Counts recount;
     std::uint64_t listed = 0;
@@ -460,7 +461,7 @@ class Check {
   std::uint64_t rows_ = 0;  // Found: a queue without any does not exist.
   std::map<std::string, Counts> recount_;
   std::set<std::string> counted_;  // Queues with a row of counts.
-  bool recounted_ = true;  // All that is counted of a queue could be read.
+  bool recounted_ = true;          // All that is counted of a queue could be read.
   bool all_read_ = true;
   std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;

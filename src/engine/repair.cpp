@@ -20,16 +20,18 @@ Result<RepairReport> repair(const std::filesystem::path& path, RepairOptions opt
   rocks.log = options.log;
   rocks.accept_lost_log = [&](const store::LostLog& lost) -> Result<> {
     if (!options.accept_loss) {
-      return fail(Code::corrupt, "store " + path.string() + ": " + lost.text() +
-                                     ". Nothing was changed. Better than to lose them is to restore a backup; "
-                                     "to open it without them, accept the loss (--accept-loss)");
+      return fail(Code::corrupt,
+                  "store " + path.string() + ": " + lost.text() +
+                      ". Nothing was changed. Better than to lose them is to restore a backup; "
+                      "to open it without them, accept the loss (--accept-loss)");
     }
     for (const std::filesystem::path& file : lost.files) {
       if (Result<> copied = damaged.copy(file); !copied) return copied;
     }
     const std::string first = lost.files.empty() ? "" : lost.files.front().filename().string();
     accepted = LostLog{first, lost.offset, lost.bytes, lost.writes};
-    if (options.log) options.log(LogLevel::warning, "store " + path.string() + ": " + lost.text() + "; dropped");
+    if (options.log)
+      options.log(LogLevel::warning, "store " + path.string() + ": " + lost.text() + "; dropped");
     return {};
   };
   Result<std::unique_ptr<store::Store>> store = store::open_rocks_store(path, rocks);

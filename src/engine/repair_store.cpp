@@ -231,9 +231,8 @@ class Repair {
     const std::uint64_t ended = parts->ended ? parts->ended->sequence : 0;
     const std::uint64_t leased = parts->lease ? parts->lease->record.sequence : 0;
     const auto last =
-        std::max_element(parts->entries.begin(), parts->entries.end(), [](const auto& a, const auto& b) {
-          return a.second.sequence < b.second.sequence;
-        });
+        std::max_element(parts->entries.begin(), parts->entries.end(),
+                         [](const auto& a, const auto& b) { return a.second.sequence < b.second.sequence; });
     const std::uint64_t waiting = last == parts->entries.end() ? 0 : last->second.sequence;
     if (parts->ended && ended >= leased && ended >= waiting) {
       drop_lease(queue, id, *parts);
@@ -266,7 +265,8 @@ class Repair {
   }
 
   // A FAILED or ABORTED one that came again has its older generation in the history.
-  void put_row(const std::string& queue, const std::string& id, const Parts& parts, const store::Place& place) {
+  void put_row(const std::string& queue, const std::string& id, const Parts& parts,
+               const store::Place& place) {
     if (parts.ended) {
       group_.put(Family::history, store::history_key(queue, id, parts.ended->sequence),
                  store::encode_ended(*parts.ended));
@@ -314,8 +314,7 @@ class Repair {
         find(Family::runs, store::run_key(queue, *record.run), store::decode_run);
     if (!run.value || model::is_alive(run.value->state)) return;  // Without its run it is somebody's order.
     const store::Place place{record.priority, record.due};
-    const Found<store::OrderRow> row =
-        find(Family::orders, store::order_key(queue, id), store::decode_order);
+    const Found<store::OrderRow> row = find(Family::orders, store::order_key(queue, id), store::decode_order);
     if (!row.value || *row.value != store::OrderRow{place}) return;  // Not whole: mended first.
     model::abort(record, now_);
     record.error = "run " + *record.run + " has ended";
@@ -477,11 +476,11 @@ class Repair {
   store::Group group_;
   const store::Reader* snapshot_ = nullptr;  // What this walk sees.
   std::optional<std::uint64_t> sequence_;
-  Result<> so_far_{};                  // An error of a write is the end of the repair.
-  std::uint64_t mended_ = 0;           // In this walk.
-  std::vector<Breach> counts_;         // Met in this walk.
-  std::set<std::string> uncounted_;    // Queues with records that do not decode, and are left.
-  std::string words_;                  // Of this mend.
+  Result<> so_far_{};                // An error of a write is the end of the repair.
+  std::uint64_t mended_ = 0;         // In this walk.
+  std::vector<Breach> counts_;       // Met in this walk.
+  std::set<std::string> uncounted_;  // Queues with records that do not decode, and are left.
+  std::string words_;                // Of this mend.
   std::set<std::pair<Family, std::string>> kept_;
   RepairReport report_;
 };

@@ -48,7 +48,8 @@ void Checker::run(Duration every) {
     if (!report) {
       log_(LogLevel::error, "check: " + report.error().message);
     } else if (report->violations() > 0) {
-      log_(LogLevel::error, "check: " + std::to_string(report->violations()) + " violations of the invariants");
+      log_(LogLevel::error,
+           "check: " + std::to_string(report->violations()) + " violations of the invariants");
     }
   }
 }
@@ -72,8 +73,9 @@ void Checker::print(std::string& out) const {
     out += "0\r\n";
     return;
   }
-  out += std::to_string(last_->at.time_since_epoch().count()) + "\r\nlast_check_seconds:" +
-         in_seconds(last_->seconds) + "\r\nlast_check_orders:" + std::to_string(last_->report.orders) + "\r\n";
+  out += std::to_string(last_->at.time_since_epoch().count()) +
+         "\r\nlast_check_seconds:" + in_seconds(last_->seconds) +
+         "\r\nlast_check_orders:" + std::to_string(last_->report.orders) + "\r\n";
   for (const Violation& violation : last_->report.invariants) {
     out += "invariant_" + violation.invariant + ":" + std::to_string(violation.count) + "\r\n";
   }

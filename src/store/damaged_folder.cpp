@@ -34,7 +34,8 @@ Result<> DamagedFolder::make() {
   parent += ".damaged";
   std::filesystem::path folder = parent / name;
   std::error_code ec;
-  for (int i = 2; std::filesystem::exists(folder, ec); ++i) folder = parent / (name + "." + std::to_string(i));
+  for (int i = 2; std::filesystem::exists(folder, ec); ++i)
+    folder = parent / (name + "." + std::to_string(i));
   if (Result<> made = make_folder(folder); !made) return made;
   folder_ = std::move(folder);
   return {};

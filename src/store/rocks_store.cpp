@@ -581,8 +581,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Handles handles;
   rocksdb::DB* raw = nullptr;
-  rocksdb::Status status =
-      rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  rocksdb::Status status = rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
   if (has_lost && is_ahead_of_log(status)) {
     read_around_damage(db);
     handles.clear();

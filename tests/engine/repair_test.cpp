@@ -58,14 +58,17 @@ class Broken {
   }
 
   void add(const std::string& id) {
-    world.schedule({.queue = "q", .id = id, .due = world.now(), .payload = "p", .key = "key of " + id, .run = "run"});
+    world.schedule(
+        {.queue = "q", .id = id, .due = world.now(), .payload = "p", .key = "key of " + id, .run = "run"});
   }
 
   std::string entry_key(const std::string& id) const { return store::queue_key("q", {128, world.now()}, id); }
   model::Record waiting(const std::string& id = "wait") const {
     return *store::decode_waiting(*world.row(Family::queue, entry_key(id)));
   }
-  model::Lease lease() const { return *store::decode_lease(*world.row(Family::leases, row_key("processing"))); }
+  model::Lease lease() const {
+    return *store::decode_lease(*world.row(Family::leases, row_key("processing")));
+  }
 
   RepairReport repair(bool discard = false, std::size_t batch_changes = 1000) {
     store::DamagedFolder damaged(world.folder() / "store", world.now());
@@ -145,7 +148,8 @@ TEST_CASE("repair: an order whose record is lost is ABORTED, and its key and run
   const RepairReport report = s.repair_all();
   CHECK(mended(report, "waiting_order_has_one_queue_entry") == 1);
   CHECK(report.invariants[0].mended_example.find("order " + id) != std::string::npos);
-  CHECK(report.invariants[0].mended_example.find("its record is lost, so it is ABORTED") != std::string::npos);
+  CHECK(report.invariants[0].mended_example.find("its record is lost, so it is ABORTED") !=
+        std::string::npos);
   CHECK(s.world.state(id) == State::aborted);
   CHECK(s.world.order(id).error == "the record of this order was lost: the store was damaged");
   CHECK(s.world.schedule({.queue = "q", .id = id, .due = s.world.now(), .key = "key of " + id}).outcome ==
@@ -159,7 +163,8 @@ TEST_CASE("repair: of two records of an order the later change counts", "[repair
     record.key = "key of success";
     record.run.reset();
     s.world.put(Family::queue, s.entry_key("success"), store::encode_waiting(record));
-    model::Record ended = std::get<model::Record>(*store::decode_order(*s.world.row(Family::orders, row_key("success"))));
+    model::Record ended =
+        std::get<model::Record>(*store::decode_order(*s.world.row(Family::orders, row_key("success"))));
     REQUIRE(ended.sequence > record.sequence);
     s.repair_all();
     CHECK(s.world.state("success") == State::success);
@@ -179,7 +184,8 @@ TEST_CASE("repair: of two records of an order the later change counts", "[repair
     record.due += 1s;
     const bool later = GENERATE(false, true);
     if (later) record.sequence = s.world.last_sequence();
-    s.world.put(Family::queue, store::queue_key("q", {128, record.due}, "wait"), store::encode_waiting(record));
+    s.world.put(Family::queue, store::queue_key("q", {128, record.due}, "wait"),
+                store::encode_waiting(record));
     s.repair_all();
     CHECK(s.world.order("wait").due == s.world.now() + (later ? 1s : 0s));
   }
@@ -220,7 +226,8 @@ TEST_CASE("repair: of the three places of a waiting order two count against the 
   }
   SECTION("the queue entry") {
     s.world.erase(Family::queue, s.entry_key("wait"));
-    s.world.put(Family::queue, store::queue_key("q", {128, here + 1s}, "wait"), store::encode_waiting(record));
+    s.world.put(Family::queue, store::queue_key("q", {128, here + 1s}, "wait"),
+                store::encode_waiting(record));
     s.repair_all();
   }
   CHECK(s.world.order("wait").due == here);
@@ -247,8 +254,7 @@ TEST_CASE("repair: a run that is lost", "[repair]") {
   SECTION("with orders that are alive is left, until somebody opens it again") {
     const RepairReport report = s.repair();
     CHECK(report.left() > 0);
-    CHECK(report.invariants[4].left_example ==
-          "queue q, order wait: WAIT under run run, which is not there");
+    CHECK(report.invariants[4].left_example == "queue q, order wait: WAIT under run run, which is not there");
     CHECK(s.world.find("wait")->state == State::wait);
     CHECK(s.repair().mended() == 0);
     s.world.restart();
@@ -280,7 +286,9 @@ TEST_CASE("repair: a run lists its live orders, and no others", "[repair]") {
     s.world.erase(Family::runs, store::run_order_key("q", "run", "wait"));
     s.world.put(Family::runs, store::run_order_key("q", "run", "nobody"), "");
   }
-  SECTION("and is listed as active itself") { s.world.erase(Family::runs, store::active_run_key("q", "run")); }
+  SECTION("and is listed as active itself") {
+    s.world.erase(Family::runs, store::active_run_key("q", "run"));
+  }
   CHECK(mended(s.repair_all(), "run_lists_its_live_orders") >= 1);
   CHECK(s.world.row(Family::runs, store::run_order_key("q", "run", "wait")));
 }
@@ -405,8 +413,8 @@ TEST_CASE("repair: records that do not decode are kept, and removed only on requ
   CHECK(report.kept_in != left.kept_in);
   for (const fs::path& folder : {left.kept_in, report.kept_in}) {
     const std::string text = text_of(folder / "records.jsonl");
-    CHECK(text.find("\"family\":\"" + std::string(store::family_names[static_cast<std::size_t>(family)]) + "\"") !=
-          std::string::npos);
+    CHECK(text.find("\"family\":\"" + std::string(store::family_names[static_cast<std::size_t>(family)]) +
+                    "\"") != std::string::npos);
     CHECK(text.find("\"value\":\"ff0067617262616765\"}\n") != std::string::npos);
   }
 }
@@ -435,7 +443,8 @@ TEST_CASE("repair: a damaged run is not guessed at", "[repair]") {
 // As in a store that has lost some files of its tables.
 TEST_CASE("repair: all rows of a family gone", "[repair]") {
   Broken s;
-  const Family family = GENERATE(Family::queue, Family::leases, Family::orders, Family::dedup, Family::history);
+  const Family family =
+      GENERATE(Family::queue, Family::leases, Family::orders, Family::dedup, Family::history);
   for (const std::string& key : s.world.keys(family)) s.world.erase(family, key);
   if (family == Family::history) {
     s.repair_all();
@@ -459,7 +468,8 @@ TEST_CASE("repair: one that was interrupted is finished by the next", "[repair]"
       return fail(Code::storage, "power cut");
     };
     store::DamagedFolder damaged(s.world.folder() / "store", s.world.now());
-    const Result<RepairReport> report = engine::repair_store(s.world.store(), damaged, {true, 1}, s.world.now());
+    const Result<RepairReport> report =
+        engine::repair_store(s.world.store(), damaged, {true, 1}, s.world.now());
     s.world.memory().before_write = nullptr;
     if (report) {
       CHECK(writes > 6);
@@ -504,7 +514,8 @@ std::uint64_t make_store(const fs::path& folder, std::size_t payload_bytes) {
 fs::path rot(const fs::path& folder) {
   fs::path log;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".log" && entry.file_size() > fs::file_size(folder / "CURRENT")) log = entry;
+    if (entry.path().extension() == ".log" && entry.file_size() > fs::file_size(folder / "CURRENT"))
+      log = entry;
   }
   std::string bytes = text_of(log);
   REQUIRE(bytes.size() > 1000);
@@ -572,7 +583,11 @@ TEST_CASE("repair: a log that has rotted behind what lies in tables", "[repair]"
       std::vector<ScheduleRequest> requests;
       for (int i = 0; i < 50; ++i) {
         const std::string id = std::to_string(round * 50 + i);
-        requests.push_back({.queue = "q", .id = id, .due = test::start_of_2026, .payload = std::string(300, 'x'), .key = id});
+        requests.push_back({.queue = "q",
+                            .id = id,
+                            .due = test::start_of_2026,
+                            .payload = std::string(300, 'x'),
+                            .key = id});
       }
       for (const Result<Answer>& answer : engine->schedule(std::move(requests))) REQUIRE(answer);
       for (const Claimed& claimed : *engine->claim({.queues = {"q"}, .worker = "w", .count = 20})) {

@@ -50,7 +50,7 @@ TEST_CASE("a server checks its store by itself", "[server]") {
   CHECK(eventually([&] { return info(client, "last_check_orders") == 1; }));
 }
 
-TEST_CASE("a stop does not wait for the next check, nor for one under way", "[server]") {
+TEST_CASE("a stop does not wait for the next check, and a check can be stopped", "[server]") {
   ServerOptions options = test::any_port();
   options.check_every = 1h;
   options.stop_deadline = 0ms;

@@ -61,10 +61,12 @@ TEST_CASE("check --repair refuses a log that has lost orders, until that is acce
 
   const Ran refused = shop.run({"check", "--repair"});
   CHECK(refused.exit == 4);
-  CHECK_THAT(refused.err, Catch::Contains("its log is damaged from byte") && Catch::Contains("--accept-loss"));
+  CHECK_THAT(refused.err,
+             Catch::Contains("its log is damaged from byte") && Catch::Contains("--accept-loss"));
   const Ran accepted = shop.run({"check", "--repair", "--accept-loss"});
   CHECK(accepted.exit == 0);
-  CHECK_THAT(accepted.out, Catch::Contains("lost: what cannot be read of the log from byte ") && Catch::Contains("store.damaged"));
+  CHECK_THAT(accepted.out, Catch::Contains("lost: what cannot be read of the log from byte ") &&
+                               Catch::Contains("store.damaged"));
   CHECK(shop.run({"check"}).exit == 0);
   CHECK(shop.run({"check", "--repair"}).exit == 0);
 }
@@ -80,7 +82,8 @@ TEST_CASE("check --repair: wrong words", "[cli]") {
   refused({"check", "--discard-damaged"}, 2, "--discard-damaged goes with --repair");
   refused({"check", "--accept-loss"}, 2, "--accept-loss goes with --repair");
   refused({"check", "q", "--repair"}, 2, "--repair is for a whole store: leave out the queue \"q\"");
-  refused({"--server", "localhost", "check", "--repair"}, 2, "--repair works on a store that nobody has open");
+  refused({"--server", "localhost", "check", "--repair"}, 2,
+          "--repair works on a store that nobody has open");
   const Shop empty;
   const Ran ran = empty.run({"check", "--repair"});
   CHECK(ran.exit == 4);

@@ -112,7 +112,8 @@ void print_repair(const RepairReport& report, bool discard_damaged) {
   }
   write_out(table.text() + '\n');
   if (report.lost) {
-    say("lost: what cannot be read of the log from byte {} of {} on, {} bytes with {} writes or more; copied to {}",
+    say("lost: what cannot be read of the log from byte {} of {} on, {} bytes with {} writes or more; copied "
+        "to {}",
         report.lost->offset, report.lost->file, report.lost->bytes, report.lost->writes,
         printable(report.kept_in.string()));
   }
@@ -154,7 +155,8 @@ struct CheckOptions {
 
 Exit check_or_repair(const Session& session, CheckOptions& options) {
   if (options.repair && options.queue) {
-    return failed({Code::invalid, "--repair is for a whole store: leave out the queue " + quote(*options.queue)});
+    return failed(
+        {Code::invalid, "--repair is for a whole store: leave out the queue " + quote(*options.queue)});
   }
   if (options.repair) {
     options.repairs.log = one_shot_options(session).log;
