@@ -589,8 +589,10 @@ TEST_CASE("repair: a log that has rotted behind what lies in tables", "[repair]"
                             .payload = std::string(300, 'x'),
                             .key = id});
       }
-      for (const Result<Answer>& answer : engine->schedule(std::move(requests))) REQUIRE(answer);
-      for (const Claimed& claimed : *engine->claim({.queues = {"q"}, .worker = "w", .count = 20})) {
+      const std::vector<Result<Answer>> answers = engine->schedule(std::move(requests));
+      for (const Result<Answer>& answer : answers) REQUIRE(answer);
+      const std::vector<Claimed> held = *engine->claim({.queues = {"q"}, .worker = "w", .count = 20});
+      for (const Claimed& claimed : held) {
         if (round % 2 == 0) REQUIRE(engine->complete(World::report_of<CompleteRequest>(claimed)));
       }
     }
