@@ -38,6 +38,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -188,8 +189,9 @@ class Engine {
   Result<Run> run(std::string_view queue, std::string_view run) const;  // not_found also for the run.
   Result<std::vector<std::string>> runs(std::string_view queue) const;  // Names, sorted.
   // Counts violations of each invariant; of one queue, or of the whole store when empty. Reads all of it. What
-  // cannot be read is a violation of "every_record_decodes", and no error.
-  Result<CheckReport> check(std::string_view queue = {}) const;
+  // cannot be read is a violation of "every_record_decodes", and no error. Once `stop` is requested it answers
+  // Code::closing within some rows.
+  Result<CheckReport> check(std::string_view queue = {}, std::stop_token stop = {}) const;
   // Damage that was met since the open, and mended or passed over: what it was, and how often.
   std::vector<Violation> mended() const;
   // The last sequence used: no token is above it.

@@ -484,8 +484,8 @@ Result<QueueSettings> Engine::queue_settings(std::string_view queue) const {
   return engine::read_settings(*impl_->store->snapshot(), queue);
 }
 
-Result<CheckReport> Engine::check(std::string_view queue) const {
-  return engine::check_store(*impl_->store->snapshot(), queue);
+Result<CheckReport> Engine::check(std::string_view queue, std::stop_token stop) const {
+  return engine::check_store(*impl_->store->snapshot(), queue, {.stop = std::move(stop), .on_breach = {}});
 }
 
 std::vector<Violation> Engine::mended() const {
