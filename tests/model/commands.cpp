@@ -393,7 +393,31 @@ ReconcileRequest CommandSource::draw_row(const Oracle& oracle, Now now) {
   return out;
 }
 
+// The next step on the way of an order that does not own its key to a retry, by which it does. Nothing: there is none.
+std::optional<engine::Body> CommandSource::draw_at_grandfathered(const Oracle& oracle) {
+  const auto in = oracle.queues().find(queue());
+  if (in == oracle.queues().end()) return std::nullopt;
+  const auto& [name, found] = *in;
+  for (const auto& [id, order] : found.orders) {
+    const model::Record& record = order.record;
+    if (!record.grandfathered) continue;
+    if (record.state == State::processing) {
+      return FailRequest{.queue = name, .id = id, .token = record.token, .final = true};
+    }
+    if (record.state != State::failed) continue;
+    const auto owner = found.owners.find(*record.key);
+    if (owner == found.owners.end()) return RetryRequest{.queue = name, .id = id};
+    if (found.orders.at(owner->second).record.state == State::success)
+      return engine::PurgeBatch{name, State::success, Duration{0}, {owner->second}};
+    return CancelRequest{.queue = name, .id = owner->second, .force = true};
+  }
+  return std::nullopt;
+}
+
 engine::Body CommandSource::draw_adopted(const Oracle& oracle, Now now) {
+  if (random_.one_in(8)) {
+    if (std::optional<engine::Body> step = draw_at_grandfathered(oracle)) return std::move(*step);
+  }
   const std::uint64_t roll = random_.below(10);
   if (roll < 4) return draw_import(now);
   if (roll < 8) return draw_row(oracle, now);

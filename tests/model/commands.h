@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ class CommandSource {
   engine::Body draw_at_orphan(const Oracle& oracle, Now now);
   std::string draw_run(const Oracle& oracle, const std::string& queue);
   engine::Body draw_adopted(const Oracle& oracle, Now now);
+  std::optional<engine::Body> draw_at_grandfathered(const Oracle& oracle);
   ImportRequest draw_import(Now now);
   ReconcileRequest draw_row(const Oracle& oracle, Now now);
   Time draw_past(Now now);
