@@ -312,8 +312,9 @@ class Check {
   }
 
   void check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (!record.key || !model::state_blocks(record.state)) return;
-    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *record.key)), queue, id);
+    const std::optional<std::string_view> owned = model::owned_key(record);
+    if (!owned) return;
+    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *owned)), queue, id);
     if (!owner || *owner == std::string(id)) return;
     broken(Invariant::key_owner_blocks, At::owned_key, queue, id,
            *owner ? "its key belongs to another order: " + **owner : "its key has no owner");
@@ -382,8 +383,7 @@ class Check {
         broken(Invariant::records_decode, At::unread, name->queue, owner, order.error().message);
         return;
       }
-      const bool sound =
-          order && *order && (*order)->key == std::string(name->id) && model::state_blocks((*order)->state);
+      const bool sound = order && *order && model::owned_key(**order) == name->id;
       if (!sound) {
         broken({.invariant = Invariant::key_owner_blocks,
                 .at = At::key,

@@ -327,21 +327,23 @@ class Repair {
 
   // ---- Keys -----------------------------------------------------------------------------------
 
-  // Whether the order blocks with this key; nothing when that is not known.
+  // Whether the order is to own this key; nothing when that is not known.
   std::optional<bool> holds_key(std::string_view queue, std::string_view id, std::string_view key) const {
     const Found<model::Record> found = order(queue, id);
     if (!found.is_known) return std::nullopt;
-    return found.value && found.value->key == std::string(key) && model::state_blocks(found.value->state);
+    return found.value && model::owned_key(*found.value) == key;
   }
 
   // Two blocking orders with one key are both left: which of them is right, only the user can know.
   void mend_owned_key(const std::string& queue, const std::string& id) {
     const Found<model::Record> found = order(queue, id);
-    if (!found.value || !found.value->key || !model::state_blocks(found.value->state)) return;
-    const std::string key = store::dedup_key(queue, *found.value->key);
+    if (!found.value) return;
+    const std::optional<std::string_view> owned = model::owned_key(*found.value);
+    if (!owned) return;
+    const std::string key = store::dedup_key(queue, *owned);
     const Result<std::optional<std::string>> owner = group_.get(Family::dedup, key);
     if (!owner || *owner == id) return;
-    if (*owner && holds_key(queue, **owner, *found.value->key) != false) return;
+    if (*owner && holds_key(queue, **owner, *owned) != false) return;
     group_.put(Family::dedup, key, id);
     did("put back that it owns it");
   }

@@ -312,6 +312,18 @@ TEST_CASE("repair: keys", "[repair]") {
     CHECK_FALSE(s.world.row(Family::dedup, key_of("failed")));
     CHECK_FALSE(s.world.row(Family::dedup, key_of("nobody")));
   }
+  SECTION("an order that was taken in beside the owner of its key owns none") {
+    model::Record record = s.waiting("plain");
+    record.key = "key of wait";
+    record.grandfathered = true;
+    s.world.put(Family::queue, s.entry_key("plain"), store::encode_waiting(record));
+    const World::Rows rows = s.world.rows();
+    CHECK(s.repair(true).mended() == 0);
+    CHECK(s.world.rows() == rows);
+    s.world.put(Family::dedup, store::dedup_key("q", "key of wait"), "plain");
+    CHECK(s.repair(true).mended() > 0);
+    CHECK(s.world.row(Family::dedup, store::dedup_key("q", "key of wait")) == "wait");
+  }
   SECTION("two blocking orders with one key are told, and left") {
     model::Record record = s.waiting("plain");
     record.key = "key of wait";
