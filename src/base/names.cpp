@@ -73,12 +73,14 @@ std::string_view history_event_name(HistoryEvent event) {
     case HistoryEvent::retried: return "retried";
     case HistoryEvent::lost: return "lost";
     case HistoryEvent::ended: return "ended";
+    case HistoryEvent::imported: return "imported";
+    case HistoryEvent::vanished: return "vanished";
   }
   return "unknown";
 }
 
 HistoryEvent history_event_named(std::string_view name) {
-  for (int number = 1; number <= static_cast<int>(HistoryEvent::ended); ++number) {
+  for (int number = 1; number <= static_cast<int>(HistoryEvent::vanished); ++number) {
     const auto event = static_cast<HistoryEvent>(number);
     if (name == history_event_name(event)) return event;
   }
@@ -98,6 +100,8 @@ std::string_view outcome_name(Outcome outcome) {
     case Outcome::aborted: return "ABORTED";
     case Outcome::extended: return "EXTENDED";
     case Outcome::refused: return "REFUSED";
+    case Outcome::unchanged: return "UNCHANGED";
+    case Outcome::newer: return "NEWER";
     case Outcome::not_found: return "NOTFOUND";
   }
   return "UNKNOWN";

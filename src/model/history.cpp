@@ -27,6 +27,8 @@ std::string reason_of(const Record& record, HistoryEvent event) {
     case HistoryEvent::failed:
     case HistoryEvent::orphaned:
     case HistoryEvent::lost:
+    case HistoryEvent::imported:
+    case HistoryEvent::vanished:
     case HistoryEvent::ended: return record.error;
     case HistoryEvent::released:
     case HistoryEvent::reaped:

@@ -48,6 +48,7 @@ struct RunShowRequest {
 struct RunListRequest {
   std::string queue{};
 };
+struct MarkRequest {};
 struct CheckRequest {
   std::string queue{};  // Empty: all.
 };
@@ -82,12 +83,13 @@ struct QuitRequest {};
 
 using Request =
     std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest, ExtendRequest,
-                 RescheduleRequest, CancelRequest, PopRequest, RetryRequest, ReapRequest, OrderRequest,
-                 ListRequest, WhyRequest, HistoryRequest, QueuesRequest, StatsRequest, QueueSetRequest,
-                 QueueShowRequest, PauseRequest, ResumeRequest, PurgeRequest, RunOpenRequest, RunStartRequest,
-                 RunBeatRequest, RunDoneRequest, RunErrorRequest, RunShowRequest, RunListRequest,
-                 CheckRequest, PingRequest, EchoRequest, AuthRequest, HelloRequest, InfoRequest, TimeRequest,
-                 CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
+                 RescheduleRequest, CancelRequest, ImportRequest, ReconcileRequest, MarkRequest, PopRequest,
+                 RetryRequest, ReapRequest, OrderRequest, ListRequest, WhyRequest, HistoryRequest,
+                 QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest, PauseRequest, ResumeRequest,
+                 PurgeRequest, RunOpenRequest, RunStartRequest, RunBeatRequest, RunDoneRequest,
+                 RunErrorRequest, RunShowRequest, RunListRequest, CheckRequest, PingRequest, EchoRequest,
+                 AuthRequest, HelloRequest, InfoRequest, TimeRequest, CommandRequest, ClientRequest,
+                 SelectRequest, QuitRequest>;
 
 // The code words of the wire.
 enum class WireCode : std::uint8_t {

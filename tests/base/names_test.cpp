@@ -42,7 +42,7 @@ TEST_CASE("states are stored by these numbers", "[names]") {
 
 TEST_CASE("events of a history have names of their own, and are found by them", "[names]") {
   std::set<std::string_view> names;
-  for (int i = 1; i <= static_cast<int>(HistoryEvent::ended); ++i) {
+  for (int i = 1; i <= static_cast<int>(HistoryEvent::vanished); ++i) {
     const auto event = static_cast<HistoryEvent>(i);
     CHECK(history_event_name(event) != "unknown");
     CHECK(names.insert(history_event_name(event)).second);
@@ -58,7 +58,8 @@ TEST_CASE("events of a history are stored by these numbers", "[names]") {
                                  HistoryEvent::claimed,   HistoryEvent::popped,    HistoryEvent::completed,
                                  HistoryEvent::failed,    HistoryEvent::released,  HistoryEvent::reaped,
                                  HistoryEvent::cancelled, HistoryEvent::revoked,   HistoryEvent::orphaned,
-                                 HistoryEvent::retried,   HistoryEvent::lost,      HistoryEvent::ended};
+                                 HistoryEvent::retried,   HistoryEvent::lost,      HistoryEvent::ended,
+                                 HistoryEvent::imported,  HistoryEvent::vanished};
   for (std::size_t i = 0; i < std::size(events); ++i) CHECK(static_cast<std::size_t>(events[i]) == i);
 }
 

@@ -25,7 +25,12 @@ TEST_CASE("the core does what the oracle does") {
                                                "a claim came across too many orphans",
                                                "a lease of a dead run's order ran out",
                                                "a sweep of a run took more than one tick",
-                                               "an open found a run that was being swept"});
+                                               "an open found a run that was being swept",
+                                               "an import was grandfathered",
+                                               "a retry took a key properly",
+                                               "a row of a reconcile named an orphan",
+                                               "an order that had vanished came back",
+                                               "a row was foreseen"});
 }
 
 TEST_CASE("after a failed write the store is as of the last commit") {
