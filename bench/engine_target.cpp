@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -61,6 +62,12 @@ Round run_engine(const Plan& plan) {
   std::filesystem::remove_all(path);
   Result<std::unique_ptr<Engine>> engine = Engine::open(path, {});
   if (!engine) give_up(engine.error().message);
+  if (plan.keeps_history) {
+    QueueSetRequest keep;
+    keep.queue = "bench";
+    keep.keep_history = std::chrono::hours(24);
+    if (const Result<QueueSettings> set = (*engine)->set_queue(keep); !set) give_up(set.error().message);
+  }
   const std::string payload(plan.payload_bytes, 'p');
   const Time due = system_clock()->now().wall - Duration{10'000};
   std::atomic<std::uint64_t> scheduled{0};

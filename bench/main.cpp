@@ -149,6 +149,7 @@ int main(int argc, char** argv) {
   cycle->add_option("--rounds", rounds, "Rounds of each target, in turn")
       ->capture_default_str()
       ->check(CLI::Range(1U, 100U));
+  cycle->add_flag("--keep-history", plan.keeps_history, "The engine keeps the history of each order");
   cycle->add_flag("--json", json, "One JSON document on standard output");
   CLI::App* open = app.add_subcommand(
       "open", "First run: fill a store with waiting orders. Next runs: time to open it, and memory");

@@ -14,6 +14,7 @@ struct Plan {
   unsigned threads = 4;
   unsigned batch = 100;
   std::size_t payload_bytes = 64;
+  bool keeps_history = false;    // The engine's queue does.
   std::filesystem::path folder;  // Each round has a store of its own in it, removed afterwards.
 };
 

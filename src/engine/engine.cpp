@@ -88,9 +88,11 @@ Result<> validate(const Options& options) {
     return fail(Code::invalid, "command bytes waiting are 0, at least 1 is needed");
   }
   constexpr std::size_t memtable_bytes_min = 64 * 1024;
-  if (options.memtable_bytes < memtable_bytes_min) {
+  constexpr std::size_t memtable_bytes_max = std::size_t{64} * 1024 * 1024 * 1024;
+  if (options.memtable_bytes < memtable_bytes_min || options.memtable_bytes > memtable_bytes_max) {
     return fail(Code::invalid, "memtable bytes are " + std::to_string(options.memtable_bytes) +
-                                   ", at least " + std::to_string(memtable_bytes_min) + " are needed");
+                                   ", allowed are " + std::to_string(memtable_bytes_min) + " to " +
+                                   std::to_string(memtable_bytes_max));
   }
   return {};
 }
@@ -564,6 +566,11 @@ Result<std::string> Engine::why(std::string_view queue, std::string_view id) con
   return engine::read_why(*impl_->store->snapshot(), queue, id, now.wall, impl_->lease_end(now));
 }
 
+Result<std::vector<HistoryEntry>> Engine::history(std::string_view queue, std::string_view id,
+                                                  std::uint32_t limit) const {
+  return engine::read_history(*impl_->store->snapshot(), queue, id, limit, impl_->now().wall);
+}
+
 Result<Run> Engine::run(std::string_view queue, std::string_view run) const {
   return engine::read_run(*impl_->store->snapshot(), queue, run);
 }
@@ -584,8 +591,8 @@ Result<QueueSettings> Engine::queue_settings(std::string_view queue) const {
   return engine::read_settings(*impl_->store->snapshot(), queue);
 }
 
-Result<CheckReport> Engine::check(std::string_view queue) const {
-  return engine::check_store(*impl_->store->snapshot(), queue);
+Result<CheckReport> Engine::check(std::string_view queue, std::stop_token stop) const {
+  return engine::check_store(*impl_->store->snapshot(), queue, {.stop = std::move(stop), .on_breach = {}});
 }
 
 std::vector<Violation> Engine::mended() const {

@@ -20,9 +20,12 @@ class Reader {
 
   void operator()(const p::OrderRequest& r) { put(engine().order(r.queue, r.id), p::print_order); }
   void operator()(const p::WhyRequest& r) { put(engine().why(r.queue, r.id), p::print_bulk); }
+  void operator()(const p::HistoryRequest& r) {
+    put(engine().history(r.queue, r.id, r.limit), p::print_history);
+  }
   void operator()(const p::StatsRequest& r) { put(engine().stats(r.queue), p::print_stats); }
   void operator()(const p::QueueShowRequest& r) { put(engine().queue_settings(r.queue), p::print_settings); }
-  void operator()(const p::CheckRequest& r) { put(engine().check(r.queue), p::print_check); }
+  void operator()(const p::CheckRequest& r) { put(shared_.checker.check(r.queue), p::print_check); }
   void operator()(const p::MarkRequest&) { put(engine().read_mark(), p::print_mark); }
   void operator()(const ListRequest& r) { put(engine().list(r), p::print_page); }
   void operator()(const p::RunShowRequest& r) { put(engine().run(r.queue, r.run), p::print_run); }
@@ -79,6 +82,7 @@ void Reader::operator()(const p::InfoRequest&) {
   for (const Violation& mended : engine().mended()) {
     text += "mended_" + mended.invariant + ":" + std::to_string(mended.count) + "\r\n";
   }
+  shared_.checker.print(text);
   p::print_bulk(out_, text);
 }
 

@@ -22,7 +22,7 @@ using server::Shared;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Connections above the limit that are told so; those above are closed without a word.
+// Connections above the limit that are told so, at most a quarter of it; those above are closed without a word.
 constexpr std::uint64_t refused_at_once_max = 100;
 // After an accept that failed (no file descriptor is left): trying at once again would only spin.
 constexpr milliseconds accept_pause{100};
@@ -68,6 +68,7 @@ Result<> validate(const ServerOptions& options) {
            lasts("login timeout", options.login_timeout, 0),
            lasts("write timeout", options.write_timeout, 0),
            lasts("stop deadline", options.stop_deadline, 0),
+           lasts("time between two checks", options.check_every, 0),
        }) {
     if (!checked) return checked;
   }
@@ -241,6 +242,7 @@ Result<> Server::Impl::listen_on(tcp::endpoint where) {
 void Server::Impl::start() {
   for (const std::unique_ptr<Member>& member : members) member->loop.start();
   started = true;
+  if (shared.options.check_every.count() > 0) shared.checker.start(shared.options.check_every);
   members[0]->run([this] {
     for (const std::unique_ptr<Listener>& listener : listeners) accept(*listener);
   });
@@ -282,7 +284,9 @@ void Server::Impl::open_session(tcp::socket socket, Member& member, std::uint64_
   const bool refused = open > shared.options.connections_max;
   if (refused) {
     Counters::add(counters.connections_refused);
-    if (open > shared.options.connections_max + refused_at_once_max) {
+    const std::uint64_t told_max =
+        std::min<std::uint64_t>(refused_at_once_max, shared.options.connections_max / 4 + 1);
+    if (open > shared.options.connections_max + told_max) {
       Counters::subtract(counters.connections);
       return;
     }
@@ -364,6 +368,7 @@ void Server::Impl::shut_down() {
   const std::lock_guard lock(shut_down_mutex);
   if (std::exchange(is_down, true)) return;
   shared.stopping = true;
+  shared.checker.stop();
   if (!started) return;
   stop_listening();
   for (const std::unique_ptr<Member>& member : members) member->each(&Session::close);

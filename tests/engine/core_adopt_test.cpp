@@ -305,12 +305,12 @@ TEST_CASE("a row of another store, and one that is too old to tell", "[reconcile
 
 TEST_CASE("a row that names an orphan replaces it, a row of a live run leaves it", "[reconcile]") {
   World world(Disk::memory);
-  for (const char* run : {"dead", "alive"}) world.ask(RunOpenRequest{.queue = "q", .run = run});
+  for (const char* run : {"dead", "alive"}) REQUIRE(world.ask(RunOpenRequest{.queue = "q", .run = run}));
   world.schedule({.queue = "q", .id = "x", .due = world.now(), .key = "k", .run = "dead"});
   world.schedule({.queue = "q", .id = "y", .due = world.now(), .key = "l", .run = "alive"});
   const std::uint64_t since = world.last_sequence();
   world.open_group();  // Before its sweep.
-  world.ask(RunErrorRequest{.queue = "q", .run = "dead"});
+  REQUIRE(world.ask(RunErrorRequest{.queue = "q", .run = "dead"}));
   ReconcileRequest heir = row(world, "z", world.now(), since);
   heir.key = "k";
   CHECK(world.tell(heir).outcome == Outcome::scheduled);
@@ -324,11 +324,11 @@ TEST_CASE("a row that names an orphan replaces it, a row of a live run leaves it
 
 TEST_CASE("an orphan itself is aborted and scheduled anew", "[reconcile]") {
   World world(Disk::memory);
-  world.ask(RunOpenRequest{.queue = "q", .run = "r"});
+  REQUIRE(world.ask(RunOpenRequest{.queue = "q", .run = "r"}));
   world.schedule({.queue = "q", .id = "x", .due = world.now(), .run = "r"});
   const std::uint64_t since = world.last_sequence();
   world.open_group();
-  world.ask(RunErrorRequest{.queue = "q", .run = "r"});
+  REQUIRE(world.ask(RunErrorRequest{.queue = "q", .run = "r"}));
   CHECK(world.tell(row(world, "x", world.now() + 1h, since)).outcome == Outcome::scheduled);
   REQUIRE(world.close_group());
   CHECK(world.state("x") == State::wait);

@@ -39,7 +39,7 @@ std::vector<model::Record> history_of(World& world, const std::string& id) {
   std::vector<model::Record> out;
   for (const std::string& key : world.keys(Family::history)) {
     if (key.starts_with(store::history_prefix("q", id))) {
-      out.push_back(*store::decode_ended(*world.row(Family::history, key)));
+      out.push_back(*store::decode_history(*world.row(Family::history, key))->ended);
     }
   }
   return out;
@@ -336,4 +336,21 @@ TEST_CASE("the same commands at the same times give the same store", "[core]") {
   CHECK(run(Disk::rocks, false, false) == rows);
   CHECK(run(Disk::memory, false, true) == rows);
   CHECK(run(Disk::rocks, false, true) == rows);
+}
+
+TEST_CASE("a run that begins and ends in one group is not kept", "[core][runs]") {
+  World world(Disk::memory);
+  constexpr std::size_t part = limits::runs_active_max / 2 + 1;
+  std::size_t refused = 0;
+  for (const char* prefix : {"a", "b"}) {
+    world.open_group();
+    for (std::size_t i = 0; i < part; ++i) {
+      const std::string run = prefix + std::to_string(i);
+      const auto opened = world.apply(RunOpenRequest{.queue = "q", .run = run});
+      if (!opened || !*opened) ++refused;
+      world.apply(RunDoneRequest{.queue = "q", .run = run});
+    }
+    REQUIRE(world.close_group());
+  }
+  CHECK(refused == 0);
 }

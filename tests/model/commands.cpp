@@ -63,6 +63,7 @@ Profile draw_profile(Random& random) {
       1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000, 0, limits::time_ms_max - 3600'000});
   profile.start = Time{Duration{start}};
   profile.keeps_for_a_time = random.percent(profile.wide ? 60 : 40);
+  profile.keeps_history = random.percent(40);
   // As after restores: far above what the clock or the count of orders would give.
   profile.first_sequence =
       random.pick(std::vector<std::uint64_t>{0, 0, limits::restore_jump, std::uint64_t{1} << 62});
@@ -248,6 +249,10 @@ QueueSetRequest CommandSource::draw_settings() {
     out.keep_success = random_.pick(std::vector<std::optional<Duration>>{std::nullopt, 0ms, 1ms, 500ms, 5s,
                                                                          1h, Duration{limits::keep_ms_max}});
   }
+  if (profile_.keeps_history && random_.one_in(3)) {
+    out.keep_history =
+        random_.pick(std::vector<Duration>{0ms, 1ms, 500ms, 5s, 1h, 1h, Duration{limits::keep_ms_max}});
+  }
   // More often on than off: a paused queue shows little.
   if (random_.one_in(3)) out.paused = random_.one_in(4);
   out.create = !random_.one_in(3);
@@ -393,7 +398,31 @@ ReconcileRequest CommandSource::draw_row(const Oracle& oracle, Now now) {
   return out;
 }
 
+// The next step on the way of an order that does not own its key to a retry, by which it does. Nothing: there is none.
+std::optional<engine::Body> CommandSource::draw_at_grandfathered(const Oracle& oracle) {
+  const auto in = oracle.queues().find(queue());
+  if (in == oracle.queues().end()) return std::nullopt;
+  const auto& [name, found] = *in;
+  for (const auto& [id, order] : found.orders) {
+    const model::Record& record = order.record;
+    if (!record.grandfathered) continue;
+    if (record.state == State::processing) {
+      return FailRequest{.queue = name, .id = id, .token = record.token, .final = true};
+    }
+    if (record.state != State::failed) continue;
+    const auto owner = found.owners.find(*record.key);
+    if (owner == found.owners.end()) return RetryRequest{.queue = name, .id = id};
+    if (found.orders.at(owner->second).record.state == State::success)
+      return engine::PurgeBatch{name, State::success, Duration{0}, {owner->second}};
+    return CancelRequest{.queue = name, .id = owner->second, .force = true};
+  }
+  return std::nullopt;
+}
+
 engine::Body CommandSource::draw_adopted(const Oracle& oracle, Now now) {
+  if (random_.one_in(8)) {
+    if (std::optional<engine::Body> step = draw_at_grandfathered(oracle)) return std::move(*step);
+  }
   const std::uint64_t roll = random_.below(10);
   if (roll < 4) return draw_import(now);
   if (roll < 8) return draw_row(oracle, now);

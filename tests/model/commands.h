@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ struct Profile {
   static constexpr std::uint64_t many = 2500;
   bool wide = false;  // Many orders: a pass of the upkeep does not get through, a head does not hold all.
   bool keeps_for_a_time = false;  // Queues drop their successes.
+  bool keeps_history = false;
   std::uint64_t first_sequence = 0;
+  bool sweeps() const { return keeps_for_a_time || keeps_history; }
   bool odd_clock = false;           // The clock goes back, or leaves the calendar, for a moment.
   std::uint64_t wait_percent = 0;   // Of the claims.
   std::uint64_t ticks_percent = 0;  // How often a step of the clock is followed by a tick at once.
@@ -60,6 +63,7 @@ class CommandSource {
   engine::Body draw_at_orphan(const Oracle& oracle, Now now);
   std::string draw_run(const Oracle& oracle, const std::string& queue);
   engine::Body draw_adopted(const Oracle& oracle, Now now);
+  std::optional<engine::Body> draw_at_grandfathered(const Oracle& oracle);
   ImportRequest draw_import(Now now);
   ReconcileRequest draw_row(const Oracle& oracle, Now now);
   Time draw_past(Now now);
