@@ -10,8 +10,9 @@ import: a CSV file becomes the orders of a new store, at level interval: opening
 tested for duplicates, and has its row as payload.
 redis: the same ids with their due times as scores, into a sorted set with ZADD, by redis-cli --pipe; the append-only
 file is synced every second. The sorted set has no payloads and no states.
-reconcile: the same file once more, on the store (seconds), and by a server of it, where the last sequence and the
-bytes of the store's files are looked at before and after: a reconcile that finds nothing to change writes nothing.
+reconcile: the same file once more with --cancel-missing, on the store (seconds), and by a server of it, where the last
+sequence and the bytes of the store's files are looked at before and after: a reconcile that finds nothing to change
+writes nothing.
 
 Memory is the highest resident size of each process; of redis that of the server and the client together.
 """
@@ -76,7 +77,7 @@ def run(*command, stdin=None):
 
 def duelease(command, rows, *words):
     """The same, of the summary of an import or a reconcile of that file."""
-    seconds, peak, text = run(os.environ["DUELEASE_PROGRAM"], "--json", *words, command, "--queue", "orders", "--id",
+    seconds, peak, text = run(os.environ["DUELEASE_PROGRAM"], "--json", command, *words, "--queue", "orders", "--id",
                               "id", "--due", "due", rows)
     return seconds, peak, json.loads(text.splitlines()[-1])
 
@@ -135,11 +136,11 @@ def reconcile(arguments, folder):
         server.stop()
         store = f"{server.folder}/store"
         duelease("import", rows, "--store", store, "--durability", "interval")
-        seconds, peak, summary = duelease("reconcile", rows, "--store", store)
+        seconds, peak, summary = duelease("reconcile", rows, "--store", store, "--cancel-missing")
         assert summary["unchanged"] == arguments.rows, summary
         server.start()
         files, sequence = settled_bytes_of(store), sequence_of(server)
-        by_server, _, summary = duelease("reconcile", rows, "--server", f"127.0.0.1:{server.port}")
+        by_server, _, summary = duelease("reconcile", rows, "--server", f"127.0.0.1:{server.port}", "--cancel-missing")
         assert summary["unchanged"] == arguments.rows, summary
         files_after = bytes_of(store)
         return {"seconds": round(seconds, 2), "peak_mb": round(peak), "seconds_by_server": round(by_server, 2),

@@ -2,7 +2,8 @@
 //
 // Everything is told as it happens and nothing is kept but some lines of a table. A person sees a table of the
 // difference when it is asked for, else of the rows alone whose key another order has; a script gets JSON lines:
-//   {"event": "difference", "what": "move", "line": 7, "id": ..., "state": "WAIT", "was": ..., "due": ..., "blocker": ...}
+//   {"event": "difference", "what": "move", "line": 7, "id": ..., "state": ..., "was": ..., "due": ...,
+//    "blocker": ...}
 //   {"event": "bad", "line": 9, "error": ...}
 //   {"event": "summary", "dry_run": false, "finished": true, "rows": ..., "scheduled": ..., "rescheduled": ...,
 //    "unchanged": ..., "newer": ..., "refused": ..., "duplicate": ..., "vanished": ..., "bad": ...,

@@ -114,6 +114,19 @@ TEST_CASE("on a store that is not there a reconcile is the rebuild", "[cli][reco
   CHECK(order["payload"] == R"({"id":"1","due":"2026-12-01","name":"a"})");
 }
 
+TEST_CASE("a reconcile begins before it opens its source", "[cli][reconcile]") {
+  const Shop shop;
+  SlowSource source(shop);
+  const auto running = shop.start(reconcile_of({source.path}));
+  // It would not come so far if it waited for the other end of the pipe first.
+  REQUIRE(eventually([&] { return std::filesystem::exists(shop.path("store") / "CURRENT"); }));
+  source.open();
+  source.write("id,due\n1,2026-12-01\n");
+  source.close();
+  CHECK(running->wait().exit == 0);
+  CHECK(shop.order("q", "1")["state"] == "WAIT");
+}
+
 TEST_CASE("rows that change nothing write nothing", "[cli][reconcile]") {
   const Shop shop;
   std::string rows = "id,due\n";
