@@ -1,44 +1,36 @@
 // The limit of our own design: RocksDB with the same families, options, keys and value sizes, written in
-// the same groups by a loop that decides nothing. Sync is overlapped as in the engine: a second thread
-// syncs while the loop writes on, at most four groups ahead.
+// the same groups by a loop that decides nothing. Sync is overlapped as in the engine.
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
+#include <rocksdb/version.h>
+#include <unistd.h>
 
-#include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
+#include "limit.h"
+#include "process.h"
+#include "target_kinds.h"
 
-#include "plan.h"
+// Only a RocksDB that is built with assertions has it: see with_assertions().
+namespace rocksdb {
+class SyncPoint {
+ public:
+  static SyncPoint* GetInstance() __attribute__((weak));  // NOLINT(readability-identifier-naming)
+};
+}  // namespace rocksdb
 
 namespace duelease::bench {
 
 namespace {
 
-// What the engine's values hold besides the payload, for an order without a key (bytes).
-constexpr std::size_t waiting_overhead = 41;
-constexpr std::size_t lease_overhead = 73;
-constexpr std::size_t ended_overhead = 64;
-constexpr std::size_t live_bytes = 12;
-constexpr std::size_t groups_ahead_max = 4;
-
 void must(const rocksdb::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "duelease-bench: rocksdb: %s\n", status.ToString().c_str());
-  std::exit(1);
+  if (!status.ok()) throw Fault("rocksdb: " + status.ToString());
 }
 
 class Bare {
  public:
-  explicit Bare(const std::filesystem::path& path) {
+  Bare(const std::filesystem::path& path, std::uint64_t ahead_max) {
     rocksdb::DBOptions options;
     options.create_if_missing = true;
     options.create_missing_column_families = true;
@@ -59,10 +51,11 @@ class Bare {
                            {{"default", walked}, {"queue", walked}, {"orders", walked}, {"leases", hashed}},
                            &families_, &db));
     db_.reset(db);
-    sync_thread_ = std::thread([this] { sync_loop(); });
+    sync_.emplace(ahead_max, [this] { must(db_->SyncWAL()); });
   }
 
   ~Bare() {
+    sync_.reset();
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   }
   Bare(const Bare&) = delete;
@@ -76,106 +69,109 @@ class Bare {
   void write(rocksdb::WriteBatch& batch) {
     must(batch.Put(meta(), "sequence", "123456789"));
     must(batch.Put(meta(), "counts:bench", "123456789012"));
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return written_ - synced_ < groups_ahead_max; });
-    }
+    sync_->wait_for_place();
     must(db_->Write({}, &batch));
     batch.Clear();
-    const std::lock_guard lock(mutex_);
-    ++written_;
-    changed_.notify_all();
+    sync_->wrote_group();
   }
-
   // All that was written is on disk.
-  void finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      changed_.notify_all();
-    }
-    sync_thread_.join();
-  }
+  void finish() { sync_->wait_for_all(); }
+
+  LimitQueue waiting;
 
  private:
-  void sync_loop() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return written_ > synced_ || stop_; });
-      if (written_ == synced_) return;
-      const std::uint64_t covered = written_;
-      lock.unlock();
-      must(db_->SyncWAL());
-      lock.lock();
-      synced_ = covered;
-      changed_.notify_all();
-    }
-  }
-
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t written_ = 0;
-  std::uint64_t synced_ = 0;
-  bool stop_ = false;
-  std::thread sync_thread_;
+  std::optional<SyncBehind> sync_;
 };
 
-std::string order_key(std::uint64_t number) {
-  std::string key = "bench";
-  key.push_back('\0');
-  return key + order_id(number);
+class BareConnection final : public Connection {
+ public:
+  explicit BareConnection(Bare& bare) : bare_(bare) {}
+
+  void schedule(std::span<const NewOrder> orders) override {
+    for (const NewOrder& order : orders) {
+      must(batch_.Put(bare_.queue(), queue_key(order.id, order.due), value(order.payload, waiting_overhead)));
+      must(batch_.Put(bare_.orders(), order_key(order.id), value({}, live_bytes)));
+    }
+    bare_.write(batch_);
+    bare_.waiting.add(orders);
+  }
+
+  std::vector<Handed> claim(unsigned count) override {
+    std::vector<Handed> orders = bare_.waiting.take(count);
+    if (orders.empty()) return orders;
+    for (const Handed& order : orders) {
+      must(batch_.Delete(bare_.queue(), queue_key(order.id, due_of(order))));
+      must(batch_.Put(bare_.leases(), order_key(order.id), value(order.payload, lease_overhead)));
+    }
+    bare_.write(batch_);
+    return orders;
+  }
+
+  void complete(std::span<const Handed> orders) override {
+    for (const Handed& order : orders) {
+      must(batch_.Delete(bare_.leases(), order_key(order.id)));
+      must(batch_.Put(bare_.orders(), order_key(order.id), value(order.payload, ended_overhead)));
+    }
+    bare_.write(batch_);
+  }
+
+  std::uint64_t waiting() override { return bare_.waiting.due.size() + bare_.waiting.later_count; }
+  void flush() override { bare_.finish(); }
+
+ private:
+  rocksdb::Slice value(std::string_view payload, std::size_t overhead) {
+    value_.assign(overhead, 'v');
+    value_ += payload;
+    return value_;
+  }
+  static Time due_of(const Handed& order) { return Time{Duration{static_cast<std::int64_t>(order.place)}}; }
+
+  Bare& bare_;
+  rocksdb::WriteBatch batch_;
+  std::string value_;
+};
+
+class BareTarget final : public Target {
+ public:
+  BareTarget(const std::filesystem::path& folder, std::uint64_t ahead_max)
+      : Target(folder), ahead_max_(ahead_max) {}
+
+  void start() override { bare_.emplace(folder() / "bare", ahead_max_); }
+  std::unique_ptr<Connection> connect() override { return std::make_unique<BareConnection>(*bare_); }
+  void stop() override { bare_.reset(); }
+  bool is_limit() const override { return true; }
+  std::uint64_t resident_bytes() const override { return bench::resident_bytes(::getpid()); }
+
+ private:
+  const std::uint64_t ahead_max_;
+  std::optional<Bare> bare_;
+};
+
+bool with_assertions() { return &rocksdb::SyncPoint::GetInstance != nullptr; }
+
+TargetInfo info(const TargetChoice&, const std::string&) {
+  return {rocksdb_version() + ", in process", "on disk, up to 4 groups behind the loop", ""};
 }
 
-std::string queue_key(std::uint64_t number) {
-  std::string key = "bench";
-  key.push_back('\0');
-  key.push_back('\x80');
-  const std::uint64_t due = (std::uint64_t{1} << 63) + 1'796'000'000'000U + number * 7919 % 1000;
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(due >> shift));
-  return key + order_id(number);
+std::unique_ptr<Target> make(const TargetChoice& choice, const std::string&,
+                             const std::filesystem::path& folder) {
+  return std::make_unique<BareTarget>(folder, groups_ahead(choice));
 }
 
 }  // namespace
 
-Round run_bare(const Plan& plan) {
-  const std::filesystem::path path = plan.folder / "bare";
-  std::filesystem::remove_all(path);
-  Round round;
-  {
-    Bare bare(path);
-    const std::string waiting(plan.payload_bytes + waiting_overhead, 'w');
-    const std::string lease(plan.payload_bytes + lease_overhead, 'l');
-    const std::string ended(plan.payload_bytes + ended_overhead, 'e');
-    const std::string live(live_bytes, 'p');
-    const std::uint64_t group = std::uint64_t{plan.batch} * plan.threads;  // As many as ask at once.
-    rocksdb::WriteBatch batch;
+std::string rocksdb_version() {
+  return "RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." +
+         std::to_string(ROCKSDB_PATCH) +
+         (with_assertions() ? ", built with assertions" : ", built without assertions");
+}
 
-    const Meter meter;
-    for (std::uint64_t first = 0; first < plan.orders; first += group) {
-      const std::uint64_t end = std::min(first + group, plan.orders);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Put(bare.queue(), queue_key(i), waiting));
-        must(batch.Put(bare.orders(), order_key(i), live));
-      }
-      bare.write(batch);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Delete(bare.queue(), queue_key(i)));
-        must(batch.Put(bare.leases(), order_key(i), lease));
-      }
-      bare.write(batch);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Delete(bare.leases(), order_key(i)));
-        must(batch.Put(bare.orders(), order_key(i), ended));
-      }
-      bare.write(batch);
-    }
-    bare.finish();
-    round = meter.finish(plan.orders);
-  }
-  std::filesystem::remove_all(path);
-  return round;
+TargetKind rocksdb_kind() {
+  return {{{"rocksdb", "a bare loop that writes the same bytes in the same groups: the limit of our design"}},
+          info,
+          make};
 }
 
 }  // namespace duelease::bench

@@ -1,0 +1,14 @@
+// bench/child.h: a piece of work in a process of its own. Each round has memory of its own so, what it leaves behind
+// is gone with it, and it can be killed.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace duelease::bench {
+
+// Answers what `work` returned; throws Fault when it did, or when the process ends before. `at_end` is called in that
+// process once `work` has returned. This process must have one thread.
+std::string in_child(const std::function<std::string()>& work, const std::function<void()>& at_end = {});
+
+}  // namespace duelease::bench
