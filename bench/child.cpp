@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <exception>
+#include <optional>
 
 #include "fault.h"
 
@@ -32,6 +34,8 @@ void send(int pipe, const std::string& text) {
                       const std::function<void()>& at_end) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
   std::string answer;
   try {
     answer = done + work();
@@ -43,19 +47,40 @@ void send(int pipe, const std::string& text) {
   ::_exit(0);
 }
 
-std::string read_all(int pipe) {
+// Nothing: a signal came.
+std::optional<std::string> read_all(int pipe) {
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
     const ssize_t got = ::read(pipe, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) return std::nullopt;
     if (got <= 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
 }
 
+// And for the servers that it has started, which die with it. Answers how it ended.
+int wait_for_all(pid_t child) {
+  int status = 0;
+  for (;;) {
+    int other = 0;
+    const pid_t ended = ::waitpid(-1, &other, 0);
+    if (ended == child) status = other;
+    if (ended < 0 && errno != EINTR) return status;
+  }
+}
+
 }  // namespace
 
+void stop_well_when_interrupted() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};  // It is enough that the wait for a child ends.
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
 std::string in_child(const std::function<std::string()>& work, const std::function<void()>& at_end) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // What a child leaves behind becomes ours, to be waited for.
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Fault(std::string("no pipe: ") + std::strerror(errno));
   const pid_t pid = ::fork();
@@ -65,10 +90,12 @@ std::string in_child(const std::function<std::string()>& work, const std::functi
     run(ends[1], work, at_end);
   }
   ::close(ends[1]);
-  const std::string answer = read_all(ends[0]);
+  const std::optional<std::string> all = read_all(ends[0]);
   ::close(ends[0]);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
+  if (!all) ::kill(pid, SIGKILL);
+  const int status = wait_for_all(pid);
+  if (!all) throw Fault("interrupted");
+  const std::string& answer = *all;
   if (answer.empty()) {
     throw Fault("its process ended: " + (WIFSIGNALED(status)
                                              ? std::string(::strsignal(WTERMSIG(status)))

@@ -8,7 +8,11 @@
 namespace duelease::bench {
 
 // Answers what `work` returned; throws Fault when it did, or when the process ends before. `at_end` is called in that
-// process once `work` has returned. This process must have one thread.
+// process once `work` has returned. Whatever happens, it and the processes that it has started are gone then. This
+// process must have one thread and no other children.
 std::string in_child(const std::function<std::string()>& work, const std::function<void()>& at_end = {});
+
+// From now on SIGINT and SIGTERM end the child, and in_child() throws Fault: so that what was made is removed.
+void stop_well_when_interrupted();
 
 }  // namespace duelease::bench

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "child.h"
 #include "plot.h"
 #include "report.h"
 #include "workloads.h"
@@ -126,13 +127,21 @@ CaseResult measure(const Asked& asked, const Case& wanted, const std::vector<Tar
 
 int run(const Asked& asked) {
   const bool made_folder = fs::create_directories(asked.folder);
+  const auto leave = [&] {
+    if (made_folder) fs::remove(asked.folder);
+  };
   Report report;
   report.machine = machine(fs::absolute(asked.folder).string());
   const std::vector<TargetChoice> targets = choose(asked, report);
-  if (!targets.empty()) {
-    for (const Case& wanted : cases_of(asked)) report.results.push_back(measure(asked, wanted, targets));
+  try {
+    for (const Case& wanted : cases_of(asked)) {
+      if (!targets.empty()) report.results.push_back(measure(asked, wanted, targets));
+    }
+  } catch (const Fault&) {
+    leave();
+    throw;
   }
-  if (made_folder) fs::remove(asked.folder);
+  leave();
   std::printf("%s\n", asked.json ? json_of(report).c_str() : table_of(report).c_str());
   if (!asked.plot.empty()) {
     std::ofstream file(asked.plot);
@@ -290,6 +299,7 @@ int main(int argc, char** argv) {
   commands.declare();
   CLI11_PARSE(app, argc, argv);
   commands.take_defaults();
+  stop_well_when_interrupted();
   try {
     return run(asked);
   } catch (const std::exception& error) {

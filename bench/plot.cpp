@@ -11,12 +11,12 @@ namespace duelease::bench {
 namespace {
 
 // Sizes in pixels.
-constexpr double width = 1000;
+constexpr double width = 1060;
 constexpr double bars_left = 130;
 constexpr double bars_width = 210;
-constexpr double curves_left = 420;
+constexpr double curves_left = 430;
 constexpr double curve_width = 160;
-constexpr double curve_gap = 34;
+constexpr double curve_gap = 56;
 constexpr double curve_height = 110;
 constexpr double row_height = 20;
 constexpr double title_height = 28;
@@ -96,6 +96,8 @@ std::string curves_of(const CaseResult& result, Call call, double left, double t
     if (histograms[t].count() == 0) continue;
     std::string points;
     for (std::size_t i = 0; i < percentiles.size(); ++i) {
+      // As far as there were calls that took longer.
+      if (i > 0 && static_cast<double>(histograms[t].count()) * (1 - percentiles[i]) < 1) break;
       points += fmt::format("{:.1f},{:.1f} ", x_of(i), y_of(histograms[t].percentile_ms(percentiles[i])));
     }
     svg += fmt::format("<polyline points='{}' fill='none' stroke='{}' stroke-width='1.5'/>\n", points,

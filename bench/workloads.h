@@ -22,7 +22,7 @@ struct Case {
   std::uint64_t completes = 0;  // drain: completed before.
   unsigned rate = 0;            // delay: due a second.
   Duration patience{60'000};    // Without an order handed out; then the missing ones count as lost.
-  double seconds_max = 0;  // Of a round: then no more orders are scheduled. 0: no end but their number.
+  double seconds_max = 0;       // Of a round: then no more orders are scheduled. 0: no end but their number.
 };
 
 struct Figure {

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 SKIPPED = 77  # What CTest takes for "not run".
 
@@ -64,6 +65,32 @@ def check(report, workload, completed):
             assert 0 <= latency["p50"] <= latency["p99"] <= latency["max"], (call, latency)
 
 
+def processes_in(folder):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if folder.encode() in file.read() and int(pid) != os.getpid():
+                    found.append(pid)
+        except OSError:
+            pass  # It is gone.
+    return found
+
+
+def interrupt(target, folder):
+    """In the middle of a round: the servers are ended and what was made is removed."""
+    with subprocess.Popen(
+            [os.environ["DUELEASE_BENCH"], "lifecycle", "--orders", "100000000", "--batch", "10", "--targets", target,
+             "--folder", f"{folder}/bench"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as bench:
+        while len(processes_in(folder)) < 3 or not os.listdir(f"{folder}/bench"):  # It, its child, the server.
+            assert bench.poll() is None, bench.stderr.read()
+            time.sleep(0.01)
+        bench.terminate()
+        said = bench.communicate()[1]
+        assert bench.returncode == 1 and said.endswith(": interrupted\n"), (bench.returncode, said)
+    assert processes_in(folder) == []
+
+
 def main():
     target = sys.argv[1]
     # In memory where there is such a place: a test of a database syncs much.
@@ -77,6 +104,8 @@ def main():
                 check(report, workload, completed)
                 with open(f"{folder}/plot.svg", encoding="utf-8") as file:
                     assert file.read().endswith("</svg>\n")
+        if target == "server":
+            interrupt(target, folder)
         assert not os.path.exists(f"{folder}/bench"), "it left something behind"
     finally:
         shutil.rmtree(folder)
