@@ -63,12 +63,12 @@ std::vector<Case> cases_of(const Asked& asked) {
   return cases;
 }
 
-// Why this workload says nothing about the target; empty when it does.
+// Why the target is left out; empty when it is not.
 std::string unfit(const Asked& asked, const TargetChoice& choice) {
   const std::unique_ptr<Target> target = make_target(choice, asked.folder);
   if (target->is_limit() && !workload_named(asked.workload).for_limits) return "a limit, which has no queue";
   if (asked.workload == "open" && !target->keeps_orders()) return "keeps nothing over a kill -9";
-  return "";
+  return target->obstacle();
 }
 
 // Each target once, in the order of the command line, those that cannot run left out.

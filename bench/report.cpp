@@ -23,6 +23,11 @@ std::string cpu_name() {
   return "unknown";
 }
 
+// "1 round", "2 rounds".
+std::string counted(std::uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 // The first column to the left, the others to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows[0].size());
@@ -171,14 +176,14 @@ Histogram latencies_of(const Measured& measured, Call call) {
 std::string title_of(const Case& wanted) {
   std::string title = wanted.workload;
   if (wanted.workload == "delay") {
-    title += fmt::format(", {} due a second, {} waiting workers", wanted.rate, wanted.connections);
+    title += fmt::format(", {} due a second, {} waiting", wanted.rate, counted(wanted.connections, "worker"));
   } else if (wanted.workload == "drain") {
     title += fmt::format(", after {} completes", wanted.completes);
   } else if (wanted.workload != "open") {
-    title += fmt::format(", batch {}, {} connections", wanted.batch, wanted.connections);
+    title += fmt::format(", batch {}, {}", wanted.batch, counted(wanted.connections, "connection"));
   }
   if (wanted.workload == "backlog") title += fmt::format(", {} waiting", wanted.waiting);
-  title += fmt::format(", {} orders of {} bytes", wanted.orders, wanted.payload_bytes);
+  title += fmt::format(", {} of {}", counted(wanted.orders, "order"), counted(wanted.payload_bytes, "byte"));
   if (wanted.seconds_max > 0) title += fmt::format(", at most {:g} s a round", wanted.seconds_max);
   return title;
 }
@@ -194,8 +199,7 @@ std::string table_of(const Report& report) {
     text += fmt::format("{}: skipped: {}\n", skipped.target, skipped.why);
   for (const CaseResult& result : report.results) {
     const std::size_t rounds = result.targets[0].rounds.size();
-    text +=
-        fmt::format("\n{}; {} round{} in turn\n", title_of(result.wanted), rounds, rounds == 1 ? "" : "s");
+    text += fmt::format("\n{}; {} in turn\n", title_of(result.wanted), counted(rounds, "round"));
     for (std::size_t i = 0; i < result.targets[0].rounds[0].figures.size(); ++i) {
       text += '\n' + table_of(report, result, i);
     }

@@ -74,6 +74,8 @@ class Target {
   // A limit decides nothing and has no queue: it writes what a queue would, in one loop that takes what all
   // connections would ask for as one group.
   virtual bool is_limit() const { return false; }
+  // Why it cannot run on this folder; empty: it can.
+  virtual std::string obstacle() const { return ""; }
   virtual bool keeps_payloads() const { return true; }
   virtual bool keeps_orders() const { return true; }  // Over kill -9.
 

@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -207,6 +208,13 @@ fs::path program(const std::string& name) {
   return find_program(name, places);
 }
 
+bool may_pass(const User& user, const fs::path& folder) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0) return true;  // Not there yet, so we make it.
+  const unsigned bit = info.st_uid == user.uid ? S_IXUSR : info.st_gid == user.gid ? S_IXGRP : S_IXOTH;
+  return (info.st_mode & bit) != 0;
+}
+
 class PostgresTarget final : public Target {
  public:
   PostgresTarget(const fs::path& folder, unsigned connections_max)
@@ -249,6 +257,15 @@ class PostgresTarget final : public Target {
   }
   void stop() override { process_->stop(SIGINT); }  // Its "fast" shutdown.
   void kill() override { process_->kill(); }
+  std::string obstacle() const override {
+    for (fs::path at = fs::absolute(folder()); user_ && at.has_relative_path(); at = at.parent_path()) {
+      if (!may_pass(*user_, at)) {
+        return "it runs as another user than root, who may not pass " + at.string() +
+               "; choose another --folder";
+      }
+    }
+    return "";
+  }
   std::uint64_t resident_bytes() const override { return process_->resident_bytes(); }
 
  private:

@@ -48,7 +48,7 @@ TEST_CASE("the table tells versions, what was skipped, and how the first compare
   const std::string table = table_of(report_of());
   CHECK_THAT(table, Contains("redis:always: Redis 7; AOF\n"));
   CHECK_THAT(table, Contains("postgres: skipped: package postgresql is not installed\n"));
-  CHECK_THAT(table, Contains("lifecycle, batch 1, 1 connections, 10 orders of 64 bytes; 3 rounds in turn"));
+  CHECK_THAT(table, Contains("lifecycle, batch 1, 1 connection, 10 orders of 64 bytes; 3 rounds in turn"));
   CHECK_THAT(table, Contains("server is"));
   CHECK_THAT(table, Contains("4.00x"));  // 200 to 50.
 }

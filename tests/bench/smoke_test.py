@@ -91,6 +91,25 @@ def interrupt(target, folder):
     assert processes_in(folder) == []
 
 
+def wrong_words(folder):
+    for words, complaint in ((["lifecycle", "--targets", "mysql"], "no such target: mysql"),
+                             (["lifecycle", "--batch", "0"], "--batch"),
+                             (["lifecycle", "--payload", "65537"], "--payload"),
+                             (["sprint"], "A subcommand is required")):
+        ran = subprocess.run([os.environ["DUELEASE_BENCH"], *words, "--folder", f"{folder}/bench"],
+                             capture_output=True, text=True, check=False)
+        assert ran.returncode > 100 and complaint in ran.stderr, (words, ran)
+
+
+def unreachable_folder(target, folder):
+    """PostgreSQL as another user: told before anything is measured."""
+    os.mkdir(f"{folder}/closed", 0o700)
+    ran = subprocess.run([os.environ["DUELEASE_BENCH"], "lifecycle", "--targets", target, "--folder",
+                          f"{folder}/closed/bench"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and f"may not pass {folder}/closed;" in ran.stderr, ran
+    os.rmdir(f"{folder}/closed")
+
+
 def main():
     target = sys.argv[1]
     # In memory where there is such a place: a test of a database syncs much.
@@ -104,6 +123,10 @@ def main():
                 check(report, workload, completed)
                 with open(f"{folder}/plot.svg", encoding="utf-8") as file:
                     assert file.read().endswith("</svg>\n")
+        if target == "engine":
+            wrong_words(folder)
+        if target == "postgres" and os.geteuid() == 0:
+            unreachable_folder(target, folder)
         if target == "server":
             interrupt(target, folder)
         assert not os.path.exists(f"{folder}/bench"), "it left something behind"

@@ -108,7 +108,7 @@ Round run(const std::string& workload, Wrong wrong) {
   wanted.rate = 100;
   wanted.waiting = workload == "backlog" ? 10 : 0;
   wanted.completes = workload == "drain" ? 30 : 0;
-  wanted.patience = duelease::Duration{200};
+  if (wrong == Wrong::loses || wrong == Wrong::forgets_silently) wanted.patience = duelease::Duration{200};
   MemoryTarget target(wrong);
   return run_started(wanted, target);
 }
