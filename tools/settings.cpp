@@ -223,6 +223,7 @@ Result<> read_settings_file(const std::string& file, const std::vector<Setting>&
   } catch (const std::exception& error) {
     return wrong(error.what());
   }
+  if (stream.bad()) return wrong("cannot be read");  // A folder, mostly.
   std::set<std::string> seen;
   for (const CLI::ConfigItem& item : items) {
     if (!item.parents.empty()) {  // Also what CLI11 says where a table begins.

@@ -17,7 +17,10 @@ namespace duelease::engine {
 using store::Family;
 
 Core::Core(store::Store& store, CoreOptions options)
-    : options_(std::move(options)), store_(store), group_(store) {}
+    : options_(std::move(options)),
+      store_(store),
+      closed_group_(store),
+      group_(static_cast<const store::Reader&>(closed_group_)) {}
 
 std::optional<Result<Reply>> Core::apply(Command command) {
   command.now = tame(command.now);
@@ -88,6 +91,14 @@ void Core::look_at_touched() {
 }
 
 Result<> Core::commit() {
+  const std::span<const store::Change> changes = begin_commit();
+  Result<> written;
+  if (!changes.empty()) written = store_.write(changes);
+  end_commit();
+  return written;
+}
+
+std::span<const store::Change> Core::begin_commit() {
   if (sequence_changed_) {
     group_.put(Family::meta, std::string(store::sequence_key), store::encode_sequence(sequence_));
   }
@@ -98,11 +109,11 @@ Result<> Core::commit() {
   counts_changed_.clear();
   write_runs();
   sequence_changed_ = false;
-  if (group_.empty()) return {};
-  Result<> written = store_.write(group_.changes());
-  group_.clear();
-  return written;
+  closed_group_.take(group_);
+  return closed_group_.changes();
 }
+
+void Core::end_commit() { closed_group_.clear(); }
 
 QueueState* Core::find_queue(std::string_view name) {
   const auto found = queues_.find(name);

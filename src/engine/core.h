@@ -4,6 +4,9 @@
 //         Now --> tick()                   what has fallen due: waiting claims, lost leases
 //                 commit()                 the group becomes one write to the store
 //
+// commit() in two steps, begin_commit() and end_commit(), lets another thread write while this one goes on:
+// until the second step, reads find the changes of the closed group in memory.
+//
 // The writer (engine/writer.h) feeds it commands from many threads, syncs, and lets replies go when the
 // sync is through. A test feeds it commands and times of its own, and simulates years in seconds.
 //
@@ -18,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +80,10 @@ class Core {
   }
   std::size_t group_bytes() const { return group_.bytes(); }
   Result<> commit();
+  // Closes the open group. Its changes stay as they are until end_commit(), which says that they were written, and
+  // needs to come before the next of either.
+  std::span<const store::Change> begin_commit();
+  void end_commit();
 
   std::uint64_t sequence() const { return sequence_; }
   std::size_t leases() const { return leases_.size(); }
@@ -238,7 +246,8 @@ class Core {
 
   const CoreOptions options_;
   store::Store& store_;
-  store::Group group_;
+  store::Group closed_group_;  // Under way to the store. Empty: none is.
+  store::Group group_;         // The open one, on top of it.
   std::uint64_t sequence_ = 0;
   bool sequence_changed_ = false;  // In the open group.
   Monotonic last_monotonic_ = Monotonic::min();

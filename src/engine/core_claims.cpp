@@ -26,6 +26,10 @@ Time add(Time time, Duration duration) {
   return std::min(time + duration, Time{Duration{limits::time_ms_max}});
 }
 
+bool names(const ClaimRequest& request, std::string_view queue) {
+  return std::find(request.queues.begin(), request.queues.end(), queue) != request.queues.end();
+}
+
 }  // namespace
 
 bool Core::ReplyBudget::spend(std::size_t payload_bytes) {
@@ -130,14 +134,16 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   return claimed;
 }
 
-// The same worker asking with the same request id lost the reply, not the orders.
+// The same worker asking with the same request id lost the reply, not the orders. It gets those of the queues that it
+// names: a name and an id are no secret, and whoever may not use a queue must not come by its orders with them.
 Result<std::optional<std::vector<Claimed>>> Core::repeat_claim(const ClaimRequest& request, Now now) {
   std::vector<Claimed> out;
   for (const std::string& key : leases_.of_request(request.worker, request.request)) {
     const HeldLease& held = *leases_.find(key);
+    const store::OrderName name = *store::parse_order_key(held.key);
+    if (!names(request, name.queue)) continue;
     Result<model::Record> record = whole_record(held);
     if (!record) return Unexpected{record.error()};
-    const store::OrderName name = *store::parse_order_key(held.key);
     const Duration left = held.deadline - now.monotonic;
     out.push_back(Claimed{std::string(name.queue), std::string(name.id), record->token, record->attempt,
                           add(now.wall, left), record->due, std::move(record->payload),
@@ -314,13 +320,18 @@ bool Core::serve_waiter(std::uint64_t number, Now now) {
   return true;
 }
 
-// The orders are out under this request: whoever waits with the same one, gets the same.
+// The orders are out under this request: whoever waits with the same one gets the same, of the queues it waits for.
 void Core::answer_repeats(const ClaimRequest& request, const std::vector<Claimed>& orders) {
   if (request.request.empty()) return;
   const auto found = waiting_as_.find({request.worker, request.request});
   if (found == waiting_as_.end()) return;
-  for (const std::uint64_t number : std::set<std::uint64_t>(found->second))
-    answer_waiter(number, Reply{orders});
+  for (const std::uint64_t number : std::set<std::uint64_t>(found->second)) {
+    std::vector<Claimed> its_own = orders;
+    std::erase_if(its_own, [&waiter = waiters_.at(number)](const Claimed& order) {
+      return !names(waiter.request, order.queue);
+    });
+    if (!its_own.empty()) answer_waiter(number, Reply{std::move(its_own)});
+  }
 }
 
 void Core::answer_waiter(std::uint64_t number, Answered reply) {

@@ -78,6 +78,7 @@ void Core::write_runs() {
     run.is_changed = false;
     group_.put(Family::runs, store::run_key(run.queue, run.run), store::encode_run(run.record));
     const bool listed = run.is_active();
+    if (!listed) runs_visited_.push_back(key);  // Also one that began and ended in this group.
     if (listed == run.is_listed) continue;
     run.is_listed = listed;
     std::string row = store::active_run_key(run.queue, run.run);
@@ -85,7 +86,6 @@ void Core::write_runs() {
       group_.put(Family::runs, std::move(row), "");
     } else {
       group_.erase(Family::runs, std::move(row));
-      runs_visited_.push_back(key);
     }
   }
   for (const std::string& key : std::exchange(runs_visited_, {})) {

@@ -87,9 +87,11 @@ Result<> validate(const Options& options) {
     return fail(Code::invalid, "command bytes waiting are 0, at least 1 is needed");
   }
   constexpr std::size_t memtable_bytes_min = 64 * 1024;
-  if (options.memtable_bytes < memtable_bytes_min) {
+  constexpr std::size_t memtable_bytes_max = std::size_t{64} * 1024 * 1024 * 1024;
+  if (options.memtable_bytes < memtable_bytes_min || options.memtable_bytes > memtable_bytes_max) {
     return fail(Code::invalid, "memtable bytes are " + std::to_string(options.memtable_bytes) +
-                                   ", at least " + std::to_string(memtable_bytes_min) + " are needed");
+                                   ", allowed are " + std::to_string(memtable_bytes_min) + " to " +
+                                   std::to_string(memtable_bytes_max));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/quote.h"
 #include "engine/command.h"
 #include "model/validate.h"
 #include "store/keys.h"
@@ -179,7 +180,7 @@ Result<Page> read_list(const store::Reader& reader, const ListRequest& request) 
   std::string from = prefix;
   if (!request.after.empty()) {
     const std::optional<std::string> after = from_hex(request.after);
-    if (!after) return fail(Code::invalid, "'" + request.after + "' is not a cursor of a list");
+    if (!after) return fail(Code::invalid, base::quote(request.after) + " is not a cursor of a list");
     from = prefix + *after + '\0';
   }
   const Family family = listed_family(request.state);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -19,6 +20,9 @@ constexpr std::size_t groups_ahead_max = 4;
 
 constexpr std::size_t group_bytes_max = 16 * 1024 * 1024;
 
+// To write these takes about as long as to wake a thread (some 10 us).
+constexpr std::size_t changes_written_on_strand_max = 32;
+
 Replies all(std::size_t count, const Error& error) {
   return Replies(count, Result<Reply>(Unexpected{error}));
 }
@@ -32,11 +36,28 @@ Writer::Writer(boost::asio::any_io_executor executor, store::Store& store, Core&
       core_(core),
       timer_(strand_),
       damage_(core.damage()) {
-  if (options_.durability != Durability::none) sync_thread_ = std::thread([this] { sync_loop(); });
+  start_threads();
   wake();  // Leases may have run out already; and it arms the timer.
 }
 
 Writer::~Writer() { close(); }
+
+// Both of them or none.
+void Writer::start_threads() {
+  write_thread_ = std::thread([this] { write_loop(); });
+  if (options_.durability == Durability::none) return;
+  try {
+    sync_thread_ = std::thread([this] { sync_loop(); });
+  } catch (const std::system_error&) {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_writing_ = true;
+      write_wanted_.notify_all();
+    }
+    write_thread_.join();
+    throw;
+  }
+}
 
 // ---- Any thread ---------------------------------------------------------------------------------
 
@@ -106,6 +127,8 @@ void Writer::leave_handler() {
   const std::lock_guard lock(mutex_);
   --handlers_;
   if (!closed_ || handlers_ > 0) return;
+  stop_writing_ = true;
+  write_wanted_.notify_all();
   stop_syncing_ = true;
   sync_wanted_.notify_all();
   closed_changed_.notify_all();
@@ -126,6 +149,7 @@ void Writer::close() {
     std::unique_lock lock(mutex_);
     closed_changed_.wait(lock, [this] { return stop_syncing_; });
   }
+  if (write_thread_.joinable()) write_thread_.join();
   if (sync_thread_.joinable()) sync_thread_.join();
   if (options_.durability == Durability::none && !has_failed_) {
     if (Result<> synced = store_.sync(); !synced) fail_with(synced.error());
@@ -182,8 +206,9 @@ void Writer::drain() {
     if (closing) core_.cancel_claims({Code::closing, "the engine is closed"});
   }
   take_served(group);
-  finish_group(std::move(group));
+  write_group(std::move(group));
   arm_timer(now);
+  if (closing) await_write();
 
   const std::lock_guard lock(mutex_);
   damage_ = core_.damage();
@@ -243,7 +268,7 @@ void Writer::apply_items(std::vector<Item> items, Now now, Group& group) {
       waiting_.emplace(item.ticket, std::move(item.done));
     }
     // Large payloads: write what there is before more is taken in.
-    if (core_.group_bytes() > group_bytes_max) write_group(group);
+    if (core_.group_bytes() > group_bytes_max) write_group(std::exchange(group, Group{}));
   }
 }
 
@@ -258,36 +283,26 @@ void Writer::take_served(Group& group) {
   }
 }
 
-bool Writer::write_group(Group& group) {
-  group.wrote = group.wrote || !core_.group_empty();
-  Result<> written = core_.commit();
-  if (!written) fail_with(written.error());
-  return written.has_value();
+// Closes the group of the core, and sees to it that it is written, and that the replies leave when they may.
+void Writer::write_group(Group group) {
+  await_write();
+  std::span<const store::Change> changes;
+  if (!has_failed_) changes = core_.begin_commit();
+  group.wrote = !changes.empty();
+  if (group.finished.empty() && !group.wrote) return;
+  Write write{changes, std::move(group)};
+  if (changes.size() <= changes_written_on_strand_max) return write_now(std::move(write));
+  const std::lock_guard lock(mutex_);
+  to_write_ = std::move(write);
+  write_wanted_.notify_one();
 }
 
-// Writes the group, and sees to it that its replies leave when they may.
-void Writer::finish_group(Group group) {
-  if (!has_failed_) write_group(group);
-  if (const std::optional<Error> failed = failure()) {
-    core_.cancel_claims(*failed);
-    take_served(group);
-    spoil(group, *failed);
-  }
-  if (group.finished.empty() && !group.wrote) return;
+void Writer::await_write() {
   {
-    const std::lock_guard lock(mutex_);
-    if (options_.durability == Durability::sync) {
-      // Also a group that wrote nothing waits for those before it.
-      if (group.wrote || !pending_.empty() || syncing_ > 0) {
-        pending_.push_back(std::move(group));
-        sync_wanted_.notify_one();
-        return;
-      }
-    } else {
-      unsynced_ = unsynced_ || group.wrote;
-    }
+    std::unique_lock lock(mutex_);
+    write_done_.wait(lock, [this] { return !to_write_ && !writing_; });
   }
-  release(std::move(group));
+  core_.end_commit();
 }
 
 // After a failed write or sync: what was to be acknowledged is not.
@@ -297,10 +312,6 @@ void Writer::spoil(Group& group, const Error& error) {
       if (reply) reply = Unexpected{error};
     }
   }
-}
-
-void Writer::release(Group group) {
-  for (Finished& finished : group.finished) finished.done(std::move(finished.replies));
 }
 
 // Within the calendar, so that differences of its times do not overflow.
@@ -343,6 +354,57 @@ void Writer::watch_clock(Now now) {
     }
   }
   clock_offset_ = offset;
+}
+
+// ---- The write thread ---------------------------------------------------------------------------
+
+void Writer::write_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    write_wanted_.wait(lock, [this] { return to_write_ || stop_writing_; });
+    if (!to_write_) return;
+    Write write = std::move(*std::exchange(to_write_, std::nullopt));
+    writing_ = true;
+    lock.unlock();
+    write_now(std::move(write));
+    lock.lock();
+    writing_ = false;
+    write_done_.notify_all();
+  }
+}
+
+// On the strand too, see write_group().
+void Writer::write_now(Write write) {
+  if (!write.changes.empty() && !has_failed_) {
+    if (Result<> written = store_.write(write.changes); !written) {
+      fail_with(written.error());
+      wake();  // The claims that wait are to be told at once.
+    }
+  }
+  if (const std::optional<Error> failed = failure()) spoil(write.group, *failed);
+  hand_on(std::move(write.group));
+}
+
+// A group that is written, to the sync thread or at once to those who asked.
+void Writer::hand_on(Group group) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (options_.durability == Durability::sync) {
+      // Also a group that wrote nothing waits for those before it.
+      if (group.wrote || !pending_.empty() || syncing_ > 0) {
+        pending_.push_back(std::move(group));
+        sync_wanted_.notify_one();
+        return;
+      }
+    } else {
+      unsynced_ = unsynced_ || group.wrote;
+    }
+  }
+  release(std::move(group));
+}
+
+void Writer::release(Group group) {
+  for (Finished& finished : group.finished) finished.done(std::move(finished.replies));
 }
 
 // ---- The sync thread ----------------------------------------------------------------------------

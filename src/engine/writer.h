@@ -1,15 +1,18 @@
 // engine/writer.h: the one writer. Commands come in from any thread, are applied on one strand, and are
 // answered when the sync that covers them is through.
 //
-//   callers ----> inbox ----> drain() on the strand ----> pending ----> sync thread ----> replies
-//                             core.apply() each           groups        store.sync()
-//                             core.commit() once                        for all of them
+//   callers --> inbox --> drain() on the strand --> write thread --> pending --> sync thread --> replies
+//                         core.apply() each         store.write()    groups      store.sync()
+//                         one group                 one at a time                for all of them
 //
-// Group commit. drain() takes all that waits in the inbox and writes it as one group, without a sync, and
-// goes on with the next. The sync thread calls sync() again and again; each call covers every group that
-// was written before it began, and lets their replies go. So applying group n + 1 overlaps the sync of
-// group n. drain() stops when it is groups_ahead_max groups ahead: what arrives then makes the next
-// group larger. A reply never leaves before those of earlier groups: it may rest on what they changed.
+// Group commit. drain() takes all that waits in the inbox as one group, hands it to the write thread, and goes on
+// with the next. The sync thread calls sync() again and again; each call covers every group that was written
+// before it began, and lets their replies go. So three groups are under way at once: one is applied, one
+// written, one or more are synced. drain() stops when groups_ahead_max are written and not synced: what arrives
+// then makes the next group larger. A reply never leaves before those of earlier groups: it may rest on what they
+// changed.
+//
+// A small group is written on the strand, when nothing is under way: it takes less time than to wake a thread.
 //
 // At the levels interval and none replies leave as soon as their group is written.
 //
@@ -26,6 +29,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,7 +82,13 @@ class Writer {
     std::vector<Finished> finished;
     bool wrote = false;
   };
+  // What the write thread gets. The changes lie in the core until it is told that they were written.
+  struct Write {
+    std::span<const store::Change> changes;
+    Group group;
+  };
 
+  void start_threads();
   void wake();
   void post_drain();  // With mutex_ held.
   void leave_handler();
@@ -86,12 +96,15 @@ class Writer {
   std::vector<Item> take_items();
   void apply_items(std::vector<Item> items, Now now, Group& group);
   void take_served(Group& group);
-  void finish_group(Group group);
   void release(Group group);
   void fail_with(const Error& error);
   std::optional<Error> failure() const;
   void spoil(Group& group, const Error& error);
-  bool write_group(Group& group);
+  void write_group(Group group);
+  void await_write();
+  void write_now(Write write);
+  void hand_on(Group group);
+  void write_loop();
   void arm_timer(Now now);
   void watch_clock(Now now);
   void sync_loop();
@@ -122,17 +135,23 @@ class Writer {
   bool drain_parked_ = false;  // Too far ahead; the sync thread posts it.
   std::size_t handlers_ = 0;   // Posted or waiting at the executor; close() outlives them.
   bool closing_ = false;
+  std::optional<Write> to_write_;
+  bool writing_ = false;
+  bool stop_writing_ = false;
   std::deque<Group> pending_;  // Written, not yet synced.
   std::size_t syncing_ = 0;    // Groups that the sync under way covers, no longer in pending_.
   bool unsynced_ = false;      // At level interval: something was written since the last sync.
   bool stop_syncing_ = false;
   std::optional<Error> failure_;
   std::map<std::string, std::uint64_t> damage_;
+  std::condition_variable write_wanted_;
+  std::condition_variable write_done_;
   std::condition_variable sync_wanted_;
   std::condition_variable closed_changed_;
   bool closed_done_ = false;
 
   std::atomic<bool> has_failed_ = false;  // failure_ is set.
+  std::thread write_thread_;
   std::thread sync_thread_;
 };
 

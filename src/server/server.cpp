@@ -22,7 +22,7 @@ using server::Shared;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Connections above the limit that are told so; those above are closed without a word.
+// Connections above the limit that are told so, at most a quarter of it; those above are closed without a word.
 constexpr std::uint64_t refused_at_once_max = 100;
 // After an accept that failed (no file descriptor is left): trying at once again would only spin.
 constexpr milliseconds accept_pause{100};
@@ -282,7 +282,9 @@ void Server::Impl::open_session(tcp::socket socket, Member& member, std::uint64_
   const bool refused = open > shared.options.connections_max;
   if (refused) {
     Counters::add(counters.connections_refused);
-    if (open > shared.options.connections_max + refused_at_once_max) {
+    const std::uint64_t told_max =
+        std::min<std::uint64_t>(refused_at_once_max, shared.options.connections_max / 4 + 1);
+    if (open > shared.options.connections_max + told_max) {
       Counters::subtract(counters.connections);
       return;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "protocol/word_values.h"
 #include "server/reads.h"
 
 namespace duelease::server {
@@ -13,6 +14,8 @@ namespace p = protocol;
 // Reads of one connection that run as one job, and the reply bytes after which the rest of them waits.
 constexpr std::size_t reads_max = 32;
 constexpr std::size_t reads_reply_bytes = 1024 * 1024;
+// And the time after which the others have their turn: a walk may take long.
+constexpr std::chrono::milliseconds reads_time{20};
 
 // Where all connections together hold too much, a half request may still have this many bytes.
 constexpr std::size_t half_request_bytes_free = 4096;
@@ -32,6 +35,10 @@ constexpr std::size_t idle_buffer_bytes = 1024;
 // system throw away what we said last.
 constexpr std::chrono::milliseconds linger{1000};
 constexpr std::chrono::milliseconds linger_when_stopping{200};
+
+// A web page can have a browser send what it likes in the body of a POST, also to 127.0.0.1: the lines of its head
+// must be the last that are looked at.
+bool is_http(std::string_view verb) { return p::same_word(verb, "POST") || p::same_word(verb, "HOST:"); }
 
 }  // namespace
 
@@ -74,6 +81,7 @@ void Session::finish() {
 void Session::close() {
   if (closed_) return;
   closed_ = true;
+  gone_ = true;
   stop_waiting();
   timer_.reset();
   stream_->close();
@@ -223,6 +231,12 @@ std::optional<Session::Item> Session::next_item() {
   Counters::add(shared_.counters.requests);
   std::variant<p::Request, p::Refusal> parsed = p::parse_request(**words, shared_.now());
   item.bytes = before - reader_->bytes_held();
+  if (is_http((*words)->front())) {
+    item.what = p::Refusal{p::WireCode::err, "this is no web server"};
+    item.last = true;
+    shared_.log(LogLevel::warning, "closing the connection of " + peer_ + ", which speaks HTTP");
+    return item;
+  }
   if (const auto* const request = std::get_if<p::Request>(&parsed); request != nullptr && shared_.users) {
     if (std::optional<p::Refusal> no = forbidden(user_, *request)) parsed = std::move(*no);
   }
@@ -252,7 +266,11 @@ void Session::run_reads() {
   auto job = [self = self(), number, user = user_, reads = std::exchange(reads_, {})]() mutable {
     std::string reply;
     std::size_t done = 0;
-    while (done < reads.size() && reply.size() < reads_reply_bytes) {
+    const auto until = std::chrono::steady_clock::now() + reads_time;
+    const auto goes_on = [&] {
+      return reply.size() < reads_reply_bytes && (done == 0 || std::chrono::steady_clock::now() < until);
+    };
+    while (done < reads.size() && !self->gone_ && goes_on()) {
       answer_read(self->shared_, user, reads[done++], reply);
     }
     reads.erase(reads.begin(), reads.begin() + static_cast<std::ptrdiff_t>(done));

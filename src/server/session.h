@@ -17,6 +17,7 @@
 // the loop: the reads (reads.h), and the hash of a password. They touch what is constant, and Shared.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -175,6 +176,7 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   bool last_ = false;       // Nothing behind what was taken is looked at.
   bool lingering_ = false;  // All is written; waits for the client to close, so that it can read the end.
   bool closed_ = false;
+  std::atomic<bool> gone_{false};  // As closed_, for the threads for reads.
   std::optional<boost::asio::steady_timer> timer_;
   bool watched_ = false;  // timer_ will call watch().
   std::chrono::steady_clock::time_point last_active_{};

@@ -308,10 +308,19 @@ void Session::pop(PopRequest request, std::size_t bytes) {
 
 void Session::login(p::AuthRequest request, bool hello, std::size_t bytes) {
   if (!shared_.users) return refuse({p::WireCode::err, "this server has no users: AUTH is not needed"});
+  if (request.user.empty()) request.user = "default";
+  // Before all who guess passwords meanwhile.
+  if (const User* const user = shared_.users->remembered(request.user, request.password)) {
+    held_up_ = true;
+    const SlotNumber number = open_slot();
+    add_to(slot(number), bytes);
+    return loop_.post([self = self(), number, user, hello, request = std::move(request)] {
+      self->logged_in(number, user, request, hello);
+    });
+  }
   if (shared_.logins_waiting >= logins_waiting_max) {
     return refuse({p::WireCode::overloaded, std::to_string(logins_waiting_max) + " logins are under way"});
   }
-  if (request.user.empty()) request.user = "default";
   ++shared_.logins_waiting;
   held_up_ = true;
   const SlotNumber number = open_slot();

@@ -99,9 +99,18 @@ Result<std::optional<std::string>> Group::get(Family family, std::string_view ke
 std::unique_ptr<Cursor> Group::scan(Family family, std::string_view from, std::string_view to) const {
   DUELEASE_CHECK(walked(family));
   const Order& order = order_[static_cast<std::size_t>(family)];
+  if (order.empty()) return base_.scan(family, from, to);
   const auto begin = order.lower_bound(from);
   const auto end = to.empty() ? order.end() : order.lower_bound(std::max(from, to));
   return std::make_unique<MergedCursor>(base_.scan(family, from, to), begin, end, changes_);
+}
+
+void Group::take(Group& other) {
+  DUELEASE_CHECK(empty());
+  std::swap(changes_, other.changes_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(index_, other.index_);
+  std::swap(order_, other.order_);
 }
 
 void Group::clear() {

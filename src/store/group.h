@@ -24,8 +24,11 @@ namespace duelease::store {
 
 class Group final : public Reader {
  public:
-  // `base` must outlive the group and may change only between commit groups, see clear().
+  // `base` must outlive the group. What it holds under a key that is pending here does not matter, so it may take
+  // in the changes of this group before clear().
   explicit Group(const Reader& base) : base_(base) {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
 
   void put(Family family, std::string key, std::string value);
   void erase(Family family, std::string key);
@@ -39,6 +42,8 @@ class Group final : public Reader {
   bool empty() const { return changes_.empty(); }
   // After the changes were written.
   void clear();
+  // The pending changes of `other`, which has none afterwards. Only when there are none here.
+  void take(Group& other);
 
  private:
   void set(Family family, std::string key, std::optional<std::string> value);

@@ -337,3 +337,20 @@ TEST_CASE("what changes the time of a queue that is waited for changes the wake-
   world.tick();
   CHECK_FALSE(wakes_in());
 }
+
+TEST_CASE("a request id gives again what is held of the queues that are named, and no other", "[claims]") {
+  World world(GENERATE(Disk::memory, Disk::rocks));
+  const auto claim = [](std::vector<std::string> queues, Duration wait = 0s) {
+    return ClaimRequest{.queues = std::move(queues), .worker = "w", .wait = wait, .request = "r"};
+  };
+  const std::uint64_t waiting = world.claim_and_wait(claim({"shop"}, 1h));
+  const std::uint64_t of_both = world.claim_and_wait(claim({"shop", "bank"}, 1h));
+  schedule_in(world, "bank", "1", world.now());
+  CHECK(served_ids(world, of_both) == Ids{"1"});
+  CHECK(served_ids(world, waiting) == Ids{"(still waiting)"});
+  CHECK(ids_of(world.claim(claim({"bank"}))) == Ids{"1"});
+  CHECK(ids_of(world.claim(claim({"other"}))).empty());
+  schedule_in(world, "shop", "2", world.now());
+  CHECK(served_ids(world, waiting) == Ids{"2"});
+  CHECK(ids_of(world.claim(claim({"bank", "shop"}))) == Ids{"1", "2"});
+}

@@ -337,3 +337,20 @@ TEST_CASE("the same commands at the same times give the same store", "[core]") {
   CHECK(run(Disk::memory, false, true) == rows);
   CHECK(run(Disk::rocks, false, true) == rows);
 }
+
+TEST_CASE("a run that begins and ends in one group is not kept", "[core][runs]") {
+  World world(Disk::memory);
+  constexpr std::size_t part = limits::runs_active_max / 2 + 1;
+  std::size_t refused = 0;
+  for (const char* prefix : {"a", "b"}) {
+    world.open_group();
+    for (std::size_t i = 0; i < part; ++i) {
+      const std::string run = prefix + std::to_string(i);
+      const auto opened = world.apply(RunOpenRequest{.queue = "q", .run = run});
+      if (!opened || !*opened) ++refused;
+      world.apply(RunDoneRequest{.queue = "q", .run = run});
+    }
+    REQUIRE(world.close_group());
+  }
+  CHECK(refused == 0);
+}

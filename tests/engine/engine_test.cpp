@@ -50,6 +50,7 @@ class HeldEngine {
   }
   ~HeldEngine() {
     watch->release_syncs();
+    watch->release_writes();
     run();
     engine_.reset();
     work_.reset();
@@ -302,6 +303,81 @@ TEST_CASE("a reply waits for its sync, and the next group is written meanwhile",
   CHECK(well(first.get()).outcome == Outcome::scheduled);
   CHECK(well(second.get()).outcome == Outcome::scheduled);
   CHECK(well(nothing_new.get()).outcome == Outcome::duplicate);
+}
+
+namespace {
+
+constexpr std::size_t large_group = 100;  // Commands: too many to be written on the strand.
+
+std::vector<ScheduleRequest> orders_named(const std::string& prefix) {
+  std::vector<ScheduleRequest> out;
+  for (std::size_t i = 0; i < large_group; ++i) out.push_back(order_of("q", prefix + std::to_string(i)));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("while a group is written the next one is applied, on top of it", "[engine]") {
+  TemporaryFolder folder;
+  Options options = small_options();
+  options.commands_waiting_max = large_group;
+  HeldEngine engine(folder / "store", options);
+  engine.run();
+  const std::uint64_t writes = engine.watch->writes();
+  engine.watch->hold_writes();
+  std::promise<std::vector<Result<Answer>>> first;
+  engine->schedule(orders_named("a"), [&](auto answers) { first.set_value(std::move(answers)); });
+  engine.watch->await_writes(writes + 1);
+
+  // The inbox takes one such batch. So the second of these gets in when the first has been applied.
+  std::promise<std::vector<Result<Answer>>> again;
+  engine->schedule(orders_named("a"), [&](auto answers) { again.set_value(std::move(answers)); });
+  const auto give_up_at = std::chrono::steady_clock::now() + patience;
+  Reply<Answer> last;
+  engine->schedule(order_of("q", "last"), last.callback());
+  while (last.arrived() &&
+         std::chrono::steady_clock::now() < give_up_at) {  // An answer now is Code::overloaded.
+    std::this_thread::sleep_for(1ms);
+    last = {};
+    engine->schedule(order_of("q", "last"), last.callback());
+  }
+  CHECK_FALSE(last.arrived());
+  CHECK(engine.watch->writes() == writes + 1);
+  engine.watch->release_writes();
+  for (const Result<Answer>& answer : first.get_future().get())
+    CHECK(well(answer).outcome == Outcome::scheduled);
+  for (const Result<Answer>& answer : again.get_future().get())
+    CHECK(well(answer).outcome == Outcome::duplicate);
+  CHECK(well(last.get()).outcome == Outcome::scheduled);
+  CHECK(well(engine->stats("q")).counts.wait == large_group + 1);
+}
+
+TEST_CASE("after a failed write what was applied on top of it is not acknowledged", "[engine]") {
+  const std::size_t size =
+      GENERATE(std::size_t{100}, std::size_t{1});  // Written by its thread, or on the strand.
+  TemporaryFolder folder;
+  HeldEngine engine(folder / "store");
+  engine.run();
+  Reply<std::vector<Claimed>> waiting;
+  ClaimRequest claim = claim_of("other", "w");
+  claim.wait = long_wait;
+  engine->claim(claim, waiting.callback());
+  CHECK(well(engine->schedule(order_of("q", "before"))).outcome == Outcome::scheduled);
+  const std::uint64_t writes = engine.watch->writes();
+  engine.watch->hold_writes();
+  engine.watch->fail_writes({Code::storage, "no disk"});
+  std::vector<ScheduleRequest> group = orders_named("a");
+  group.resize(size);
+  std::promise<std::vector<Result<Answer>>> first;
+  engine->schedule(group, [&](auto answers) { first.set_value(std::move(answers)); });
+  engine.watch->await_writes(writes + 1);
+  std::promise<std::vector<Result<Answer>>> second;
+  engine->schedule(orders_named("b"), [&](auto answers) { second.set_value(std::move(answers)); });
+  engine.watch->release_writes();
+  for (const Result<Answer>& answer : first.get_future().get()) CHECK(answer.error().code == Code::storage);
+  for (const Result<Answer>& answer : second.get_future().get()) CHECK(answer.error().code == Code::storage);
+  CHECK(waiting.get().error().code == Code::storage);  // At once, and not when its wait is over.
+  CHECK(well(engine->stats("q")).counts == Counts{.wait = 1});
 }
 
 TEST_CASE("what a group may take is limited in commands", "[engine]") {

@@ -435,6 +435,7 @@ std::vector<Claimed> Oracle::still_held(const ClaimRequest& request) const {
   for (const auto& [place, name] : leases_) {
     const OracleOrder& order = *find(name.first, name.second);
     if (order.record.worker != request.worker || order.request != request.request) continue;
+    if (std::ranges::count(request.queues, name.first) == 0) continue;
     const Duration left = order.deadline - now_.monotonic;
     out.push_back(claimed_of(name.first, name.second, order.record, later(now_.wall, left),
                              std::max(left, Duration{0})));
@@ -484,13 +485,18 @@ void Oracle::answer(std::uint64_t number, Answered reply) {
   waiters_.erase(number);
 }
 
-// Whoever waits with the same request gets the same orders.
+// Whoever waits with the same request gets the same orders, of its queues.
 void Oracle::answer_same(const ClaimRequest& request, const std::vector<Claimed>& orders) {
   if (request.request.empty()) return;
   for (auto next = waiters_.begin(); next != waiters_.end();) {
     const auto [number, waiter] = *next++;
     const bool is_same = waiter.request.worker == request.worker && waiter.request.request == request.request;
-    if (is_same) answer(number, engine::Reply{orders});
+    if (!is_same) continue;
+    std::vector<Claimed> its_own;
+    for (const Claimed& order : orders) {
+      if (std::ranges::count(waiter.request.queues, order.queue) > 0) its_own.push_back(order);
+    }
+    if (!its_own.empty()) answer(number, engine::Reply{std::move(its_own)});
   }
 }
 

@@ -304,3 +304,43 @@ TEST_CASE("options out of range are refused by name", "[server]") {
   const auto open = Server::start(*engine, {.addresses = {"0.0.0.0", "::1"}, .port = 0, .insecure = true});
   CHECK(open);
 }
+
+TEST_CASE("what a browser sends ends its connection before its body is looked at", "[server]") {
+  LiveServer server;
+  for (const char* head : {"POST / HTTP/1.1\r\nHost: x\r\n\r\n", "get / HTTP/1.1\r\nhost: x\r\n\r\n"}) {
+    Client browser(server.port());
+    browser.send(std::string(head) + "SCHEDULE q 1 NOW\r\n");
+    CHECK_THAT(browser.reply(), Catch::StartsWith("-ERR "));
+    CHECK(browser.closed_by_server());
+  }
+  Client client(server.port());
+  CHECK_THAT(client.ask("STATS q"), Catch::StartsWith("-NOTFOUND "));
+}
+
+TEST_CASE("long walks of one client do not hold up the walks of others", "[server]") {
+  LiveServer server;
+  Client other(server.port());
+  std::string orders;
+  for (int i = 0; i < 1000; ++i) orders += "SCHEDULE q " + std::to_string(i) + " +1h\n";
+  other.send(orders);
+  for (int i = 0; i < 1000; ++i) REQUIRE(other.reply() == "+SCHEDULED");
+  std::string checks;
+  for (int i = 0; i < 32; ++i) checks += "CHECK\n";
+  Client first(server.port());
+  Client second(server.port());
+  const auto begin = std::chrono::steady_clock::now();
+  first.send(checks);
+  second.send(checks);
+  first.reply();  // Both are being served.
+  REQUIRE_THAT(other.ask("STATS q"), Catch::StartsWith("["));
+  const auto answered = std::chrono::steady_clock::now() - begin;
+  for (int i = 0; i < 31; ++i) first.reply();
+  CHECK(answered < (std::chrono::steady_clock::now() - begin) / 2);
+}
+
+TEST_CASE("a cursor that is none is shown as what it is", "[server]") {
+  LiveServer server;
+  Client client(server.port());
+  REQUIRE(client.ask("SCHEDULE q 1 NOW") == "+SCHEDULED");
+  CHECK(client.ask({"LIST", "q", "AFTER", "\xff"}) == "-INVALID '\\xff' is not a cursor of a list");
+}

@@ -252,3 +252,31 @@ TEST_CASE("a password is right once, and right again", "[server][users]") {
     CHECK(users->find("nobody", "one") == nullptr);
   }
 }
+
+TEST_CASE("a worker's name and its request id give nobody the orders of a queue that is not theirs",
+          "[server][users]") {
+  Guarded guarded;
+  Client admin(guarded.server.port());
+  REQUIRE(admin.ask("AUTH four") == "+OK");
+  REQUIRE(admin.ask("SCHEDULE bank 1 NOW PAYLOAD secret") == "+SCHEDULED");
+  REQUIRE_THAT(admin.ask("CLAIM bank w REQUEST r"), Catch::Contains("secret"));
+  Client payer(guarded.server.port());
+  REQUIRE(payer.ask("AUTH payer two") == "+OK");
+  CHECK(payer.ask("CLAIM unpaid w REQUEST r") == "[]");
+}
+
+TEST_CASE("who has logged in before need not wait for those who guess", "[server][users]") {
+  Guarded guarded;
+  Client first(guarded.server.port());
+  REQUIRE(first.ask("AUTH shop one") == "+OK");
+  std::vector<std::unique_ptr<Client>> guessing;
+  for (int i = 0; i < 40; ++i) {
+    guessing.push_back(std::make_unique<Client>(guarded.server.port()));
+    guessing.back()->send("AUTH shop guess\n");
+  }
+  Client again(guarded.server.port());
+  again.send("AUTH shop one\nSCHEDULE shop.a 1 NOW\n");
+  CHECK(again.reply() == "+OK");
+  CHECK(again.reply() == "+SCHEDULED");
+  CHECK_FALSE(guessing.back()->has_come());
+}

@@ -176,6 +176,30 @@ TEST_CASE("the store on RocksDB does as the store in memory does") {
 
 // ---- Opening ------------------------------------------------------------------------------------
 
+TEST_CASE("orders that fill the memtable are in a file before they are walked over") {
+  const TemporaryFolder folder;
+  const std::unique_ptr<Store> store = open_well(folder / "store");
+  const auto files = [&] {
+    return std::count_if(std::filesystem::directory_iterator(folder / "store"), {},
+                         [](const auto& entry) { return entry.path().extension() == ".sst"; });
+  };
+  const auto write_orders = [&](int from, int to) {
+    std::vector<Change> changes;
+    for (int i = from; i < to; ++i) changes.push_back({Family::orders, std::to_string(100'000 + i), "row"});
+    REQUIRE(store->write(changes));
+  };
+  write_orders(0, 16'384);
+  const auto before = files();
+  CHECK(rows_of(*store, Family::orders).size() == 16'384);
+  CHECK(files() == before);  // Few enough to be sorted on the way.
+  const std::unique_ptr<Reader> view = store->snapshot();
+  write_orders(16'384, 16'385);
+  CHECK(rows_of(*view, Family::orders).size() == 16'384);
+  CHECK(files() > before);
+  CHECK(rows_of(*store, Family::orders).size() == 16'385);
+  CHECK(rows_of(*store, Family::orders).begin()->first == "100000");
+}
+
 TEST_CASE("a new store has its format and sequence 0") {
   const TemporaryFolder folder;
   const std::unique_ptr<Store> store = open_well(folder / "a" / "b" / "store");

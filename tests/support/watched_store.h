@@ -25,6 +25,20 @@ class StoreWatch {
     held_ = false;
     changed_.notify_all();
   }
+  // The same for writes.
+  void hold_writes() {
+    const std::lock_guard lock(mutex_);
+    writes_held_ = true;
+  }
+  void release_writes() {
+    const std::lock_guard lock(mutex_);
+    writes_held_ = false;
+    changed_.notify_all();
+  }
+  void fail_writes(Error error) {
+    const std::lock_guard lock(mutex_);
+    write_error_ = std::move(error);
+  }
   void fail_syncs(Error error) {
     const std::lock_guard lock(mutex_);
     sync_error_ = std::move(error);
@@ -50,10 +64,12 @@ class StoreWatch {
  private:
   friend class WatchedStore;
 
-  void begin_write() {
-    const std::lock_guard lock(mutex_);
+  std::optional<Error> begin_write() {
+    std::unique_lock lock(mutex_);
     ++writes_;
     changed_.notify_all();
+    changed_.wait(lock, [this] { return !writes_held_; });
+    return write_error_;
   }
   std::optional<Error> begin_sync() {
     std::unique_lock lock(mutex_);
@@ -68,6 +84,8 @@ class StoreWatch {
   std::uint64_t writes_ = 0;
   std::uint64_t syncs_ = 0;
   bool held_ = false;
+  bool writes_held_ = false;
+  std::optional<Error> write_error_;
   std::optional<Error> sync_error_;
 };
 
@@ -84,7 +102,7 @@ class WatchedStore final : public store::Store {
     return store_->scan(family, from, to);
   }
   Result<> write(std::span<const store::Change> changes) override {
-    watch_->begin_write();
+    if (std::optional<Error> error = watch_->begin_write()) return Unexpected{*error};
     return store_->write(changes);
   }
   Result<> sync() override {

@@ -189,3 +189,21 @@ TEST_CASE("serve tells a service manager when it is ready", "[cli][serve]") {
   CHECK(server->wait().exit == 0);
   ::close(fd);
 }
+
+TEST_CASE("serve takes fewer connections where the system allows few open files", "[cli][serve]") {
+  const Shop shop;
+  const Ran ran = shop.run_in_shell("ulimit -n 100; exec timeout 1 \"$@\"",
+                                    {"serve", "--port", "0", "--max-connections", "80"});
+  CHECK_THAT(ran.err, Catch::Contains("at most 50 connections are taken"));
+}
+
+TEST_CASE("serve refuses a file of settings that is a folder, and a memtable beyond all memory",
+          "[cli][serve]") {
+  const Shop shop;
+  const Ran folder = shop.run({"serve", "--port", "0", "--config", shop.path("").string()});
+  CHECK(folder.exit == 2);
+  CHECK_THAT(folder.err, Catch::Contains("cannot be read"));
+  const Ran memtable = shop.run({"serve", "--port", "0", "--memtable", "65GiB"});
+  CHECK(memtable.exit == 4);
+  CHECK_THAT(memtable.err, Catch::Contains("allowed are 65536 to 68719476736"));
+}

@@ -5,7 +5,11 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "../service.h"
 #include "../settings.h"
@@ -18,6 +22,8 @@ namespace {
 
 // What the store has open besides the connections, at most about.
 constexpr std::size_t files_of_the_store = 1200;
+// What a second signal leaves to those who close their files.
+constexpr std::chrono::seconds second_signal_grace{2};
 
 struct ServeOptions {
   Settings settings;
@@ -41,6 +47,14 @@ std::shared_ptr<spdlog::logger> make_log(LogLevel level) {
   log->set_level(level_of(level));
   log->flush_on(spdlog::level::info);
   return log;
+}
+
+// A walk over a large store can take minutes, and no server ends before it. What was acknowledged is in the hands of
+// the system, so nobody needs to wait for it.
+void end_soon(const std::shared_ptr<spdlog::logger>& log) {
+  std::this_thread::sleep_for(second_signal_grace);
+  log->warn("ended while a read was under way");
+  std::_Exit(static_cast<int>(Exit::ok));
 }
 
 Exit serve(const Session& session, ServeOptions& options) {
@@ -67,13 +81,19 @@ Exit serve(const Session& session, ServeOptions& options) {
   if (!engine) return failed(engine.error());
   const std::size_t files_wanted = settings.server.connections_max + files_of_the_store;
   if (const std::size_t files = raise_open_files_limit(files_wanted); files < files_wanted) {
-    log->warn("{} open files are allowed, {} connections may take {}", files, settings.server.connections_max,
-              files_wanted);
+    // The store fails for good when it cannot open its next file, so the connections must leave it some.
+    const std::size_t most = std::max(files - std::min(files, files_of_the_store), files / 2);
+    log->warn("{} open files are allowed, {} connections may take {}: at most {} connections are taken",
+              files, settings.server.connections_max, files_wanted, most);
+    settings.server.connections_max = std::max<std::size_t>(most, 1);
   }
   const Result<std::unique_ptr<Server>> server = Server::start(**engine, settings.server);
   if (!server) return failed(server.error());
   notify_service_manager("READY=1");
-  signals.wait([&server] { (*server)->stop_now(); });
+  signals.wait([&server, log] {
+    std::thread(end_soon, log).detach();
+    (*server)->stop_now();
+  });
   notify_service_manager("STOPPING=1");
   (*server)->stop();
   signals.finish();
