@@ -1,5 +1,7 @@
-// The limit of our own design: RocksDB with the same families, options, keys and value sizes, written in
-// the same groups by a loop that decides nothing. Sync is overlapped as in the engine.
+// The limit of our own design: RocksDB with the same families, options (src/store/rocks_store.cpp), keys and value
+// sizes, written in the same groups, sorted as there, by a loop that decides nothing. Sync is overlapped as in the
+// engine.
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/memtablerep.h>
@@ -7,6 +9,9 @@
 #include <rocksdb/table.h>
 #include <rocksdb/version.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <tuple>
 
 #include "limit.h"
 #include "process.h"
@@ -28,27 +33,64 @@ void must(const rocksdb::Status& status) {
   if (!status.ok()) throw Fault("rocksdb: " + status.ToString());
 }
 
+constexpr std::size_t memtable_bytes = 128 * 1024 * 1024;
+
+rocksdb::DBOptions db_options() {
+  rocksdb::DBOptions options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.db_write_buffer_size = memtable_bytes;
+  options.max_total_wal_size = 4 * memtable_bytes;
+  options.allow_concurrent_memtable_write = false;
+  options.max_background_jobs = 2;
+  return options;
+}
+
+// Of all families.
+rocksdb::ColumnFamilyOptions family_options(bool bloom) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = memtable_bytes / 2;
+  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
+  const bool lz4 = std::ranges::find(available, rocksdb::kLZ4Compression) != available.end();
+  options.compression = lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+  rocksdb::BlockBasedTableOptions table;
+  table.format_version = 5;
+  if (bloom) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// Rows are written in the order of their keys, each looked for from where the last one went.
+rocksdb::ColumnFamilyOptions walked(bool bloom) {
+  rocksdb::ColumnFamilyOptions options = family_options(bloom);
+  options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(0));
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions hashed() {
+  rocksdb::ColumnFamilyOptions options = family_options(true);
+  options.prefix_extractor.reset(rocksdb::NewNoopTransform());
+  options.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(memtable_bytes / 512));
+  return options;
+}
+
+enum class Family : std::uint8_t { meta, queue, orders, leases };
+
+struct Row {
+  Family family;
+  std::string key;
+  std::optional<std::string> value;  // Nothing: to be deleted.
+};
+
 class Bare {
  public:
   Bare(const std::filesystem::path& path, std::uint64_t ahead_max) {
-    rocksdb::DBOptions options;
-    options.create_if_missing = true;
-    options.create_missing_column_families = true;
-    options.db_write_buffer_size = 128 * 1024 * 1024;
-    options.allow_concurrent_memtable_write = false;
-    options.max_background_jobs = 2;
-    rocksdb::ColumnFamilyOptions walked;
-    walked.write_buffer_size = 64 * 1024 * 1024;
-    walked.compression = rocksdb::kLZ4Compression;
-    rocksdb::BlockBasedTableOptions table;
-    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    walked.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    rocksdb::ColumnFamilyOptions hashed = walked;
-    hashed.prefix_extractor.reset(rocksdb::NewNoopTransform());
-    hashed.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory());
     rocksdb::DB* db = nullptr;
-    must(rocksdb::DB::Open(options, path.string(),
-                           {{"default", walked}, {"queue", walked}, {"orders", walked}, {"leases", hashed}},
+    must(rocksdb::DB::Open(db_options(), path.string(),
+                           {{rocksdb::kDefaultColumnFamilyName, walked(true)},
+                            {"queue", walked(false)},
+                            {"orders", hashed()},
+                            {"leases", hashed()}},
                            &families_, &db));
     db_.reset(db);
     sync_.emplace(ahead_max, [this] { must(db_->SyncWAL()); });
@@ -61,17 +103,18 @@ class Bare {
   Bare(const Bare&) = delete;
   Bare& operator=(const Bare&) = delete;
 
-  rocksdb::ColumnFamilyHandle* meta() const { return families_[0]; }
-  rocksdb::ColumnFamilyHandle* queue() const { return families_[1]; }
-  rocksdb::ColumnFamilyHandle* orders() const { return families_[2]; }
-  rocksdb::ColumnFamilyHandle* leases() const { return families_[3]; }
-
-  void write(rocksdb::WriteBatch& batch) {
-    must(batch.Put(meta(), "sequence", "123456789"));
-    must(batch.Put(meta(), "counts:bench", "123456789012"));
+  void write(std::vector<Row>& rows) {
+    rows.push_back({Family::meta, "sequence", "123456789"});
+    rows.push_back({Family::meta, "counts:bench", "123456789012"});
+    std::ranges::sort(rows, {}, [](const Row& row) { return std::tie(row.family, row.key); });
+    for (const Row& row : rows) {
+      rocksdb::ColumnFamilyHandle* const family = families_[static_cast<std::size_t>(row.family)];
+      must(row.value ? batch_.Put(family, row.key, *row.value) : batch_.Delete(family, row.key));
+    }
+    rows.clear();
     sync_->wait_for_place();
-    must(db_->Write({}, &batch));
-    batch.Clear();
+    must(db_->Write({}, &batch_));
+    batch_.Clear();
     sync_->wrote_group();
   }
   // All that was written is on disk.
@@ -81,7 +124,8 @@ class Bare {
 
  private:
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // In the order of Family.
+  rocksdb::WriteBatch batch_;
   std::optional<SyncBehind> sync_;
 };
 
@@ -91,10 +135,10 @@ class BareConnection final : public Connection {
 
   void schedule(std::span<const NewOrder> orders) override {
     for (const NewOrder& order : orders) {
-      must(batch_.Put(bare_.queue(), queue_key(order.id, order.due), value(order.payload, waiting_overhead)));
-      must(batch_.Put(bare_.orders(), order_key(order.id), value({}, live_bytes)));
+      put(Family::queue, queue_key(order.id, order.due), order.payload, waiting_overhead);
+      put(Family::orders, order_key(order.id), {}, live_bytes);
     }
-    bare_.write(batch_);
+    bare_.write(rows_);
     bare_.waiting.add(orders);
   }
 
@@ -102,35 +146,36 @@ class BareConnection final : public Connection {
     std::vector<Handed> orders = bare_.waiting.take(count);
     if (orders.empty()) return orders;
     for (const Handed& order : orders) {
-      must(batch_.Delete(bare_.queue(), queue_key(order.id, due_of(order))));
-      must(batch_.Put(bare_.leases(), order_key(order.id), value(order.payload, lease_overhead)));
+      rows_.push_back({Family::queue, queue_key(order.id, due_of(order)), {}});
+      put(Family::leases, order_key(order.id), order.payload, lease_overhead);
     }
-    bare_.write(batch_);
+    bare_.write(rows_);
     return orders;
   }
 
   void complete(std::span<const Handed> orders) override {
     for (const Handed& order : orders) {
-      must(batch_.Delete(bare_.leases(), order_key(order.id)));
-      must(batch_.Put(bare_.orders(), order_key(order.id), value(order.payload, ended_overhead)));
+      rows_.push_back({Family::leases, order_key(order.id), {}});
+      put(Family::orders, order_key(order.id), order.payload, ended_overhead);
     }
-    bare_.write(batch_);
+    bare_.write(rows_);
   }
 
   std::uint64_t waiting() override { return bare_.waiting.due.size() + bare_.waiting.later_count; }
   void flush() override { bare_.finish(); }
 
  private:
-  rocksdb::Slice value(std::string_view payload, std::size_t overhead) {
-    value_.assign(overhead, 'v');
-    value_ += payload;
-    return value_;
+  void put(Family family, std::string key, std::string_view payload, std::size_t overhead) {
+    std::string value;
+    value.reserve(overhead + payload.size());
+    value.append(overhead, 'v');
+    value += payload;
+    rows_.push_back({family, std::move(key), std::move(value)});
   }
   static Time due_of(const Handed& order) { return Time{Duration{static_cast<std::int64_t>(order.place)}}; }
 
   Bare& bare_;
-  rocksdb::WriteBatch batch_;
-  std::string value_;
+  std::vector<Row> rows_;
 };
 
 class BareTarget final : public Target {
