@@ -18,6 +18,7 @@ ALLOWED = {
     "model": {"base"},
     "store": {"base", "model"},
     "worker": {"base", "model"},
+    "reconcile": {"base", "model"},
     "engine": {"base", "model", "store"},
     "protocol": {"base"},
     "server": {"base", "protocol"},
@@ -33,6 +34,7 @@ ALLOWED_PUBLIC = {
     "model": set(),
     "store": set(),
     "worker": {"worker"},
+    "reconcile": {"reconcile"},
     "engine": {"engine", "worker"},
     "protocol": set(),
     "server": {"engine", "server"},
@@ -48,6 +50,7 @@ LIBRARIES = {
     "fmt/": {"server", "tools", "bench"},
     "nlohmann/": {"server", "tools", "bench"},
     "CLI/": {"tools", "bench"},
+    "xxhash": {"reconcile"},
 }
 
 # Folders of customers of the library: they include the public headers and their own.
@@ -162,6 +165,9 @@ PLANTS = [
     ("src/engine/planted.cpp", "duelease/server.h"),
     ("src/worker/planted.cpp", "duelease/engine.h"),
     ("src/worker/planted.cpp", "store/store.h"),
+    ("src/reconcile/planted.cpp", "duelease/engine.h"),
+    ("src/reconcile/planted.cpp", "store/store.h"),
+    ("src/worker/planted.cpp", "xxhash.h"),
     ("src/protocol/planted.cpp", "duelease/engine.h"),
     ("src/protocol/planted.cpp", "model/record.h"),
     ("src/server/planted.cpp", "engine/core.h"),
@@ -180,6 +186,7 @@ PLANTS = [
     ("include/duelease/client.h", "duelease/engine.h"),
     ("include/duelease/worker.h", "duelease/engine.h"),
     ("include/duelease/work_source.h", "duelease/engine.h"),
+    ("include/duelease/reconcile.h", "duelease/client.h"),
     ("include/duelease/engine.h", "duelease/server.h"),
     ("tools/planted.cpp", "engine/core.h"),
     ("tools/planted.cpp", "../src/engine/core.h"),

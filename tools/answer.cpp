@@ -13,6 +13,7 @@ bool is_yes(Outcome outcome) {
     case Outcome::duplicate:
     case Outcome::stale:
     case Outcome::refused:
+    case Outcome::newer:
     case Outcome::not_found: return false;
     default: return true;
   }

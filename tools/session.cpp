@@ -64,21 +64,31 @@ Options one_shot_options(const Session& session) {
   return options;
 }
 
-Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missing, Options options) {
+Result<std::string> store_folder(const Session& session) {
   if (session.server) {
     return fail(Code::invalid, "this command works on a store: give --store DIR, and not --server");
   }
   if (!session.store || session.store->empty()) {
     return fail(Code::invalid, "which store? give --store DIR, or set DUELEASE_STORE; or --server HOST:PORT");
   }
+  return *session.store;
+}
+
+// To a caller of the program "not found" is an answer about an order; a missing store is not. And a backup or some
+// other folder in its place is no wrong word.
+Error store_error(const std::string& folder, Error error) {
+  if (error.code == Code::not_found) return {Code::storage, "no store at " + folder};
+  if (error.code == Code::invalid) error.code = Code::storage;
+  return error;
+}
+
+Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missing, Options options) {
+  const Result<std::string> folder = store_folder(session);
+  if (!folder) return Unexpected{folder.error()};
   options.create_if_missing = missing == Missing::create;
-  Result<std::unique_ptr<Engine>> engine = Engine::open(*session.store, std::move(options));
+  Result<std::unique_ptr<Engine>> engine = Engine::open(*folder, std::move(options));
   if (engine) return engine;
-  // To a caller of the program "not found" is an answer about an order; a missing store is not. And a backup
-  // or some other folder in its place is no wrong word.
-  if (engine.error().code == Code::not_found) return fail(Code::storage, "no store at " + *session.store);
-  if (engine.error().code == Code::invalid) return fail(Code::storage, engine.error().message);
-  return engine;
+  return Unexpected{store_error(*folder, engine.error())};
 }
 
 Result<std::unique_ptr<Target>> open_target(const Session& session, Missing missing, Options options) {

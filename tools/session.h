@@ -40,6 +40,11 @@ Options one_shot_options(const Session& session);
 // are of Exit::store, except that no store was named, or a server was.
 Result<std::unique_ptr<Engine>> open_store(const Session& session, Missing missing, Options options);
 
+// The folder of the store. Error: invalid, when none was named, or a server was.
+Result<std::string> store_folder(const Session& session);
+// The error of an open, in the words and with the exit code of a program.
+Error store_error(const std::string& folder, Error error);
+
 // For commands that need a server. Errors: invalid (the words), unreachable, denied.
 Result<std::unique_ptr<Client>> connect_to_server(const Session& session);
 

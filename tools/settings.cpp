@@ -161,6 +161,10 @@ std::vector<Setting> server_settings(ServerOptions& s) {
       {"stop-deadline", "DURATION",
        with_default("after SIGTERM, how long workers may still report on what they hold", s.stop_deadline),
        duration(s.stop_deadline)},
+      {"check-every", "DURATION",
+       "count violations of the invariants by itself, so long after the last time, for INFO; 0, never, by "
+       "default",
+       duration(s.check_every)},
       {"threads", "N", with_default("threads for the sockets", s.threads), whole(s.threads, 1, 64)},
       {"read-threads", "N",
        with_default("threads for reads, and as many for those that walk over a queue", s.read_threads),

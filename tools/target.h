@@ -28,7 +28,11 @@ class Target {
   virtual std::vector<Result<Answer>> schedule(std::vector<ScheduleRequest> requests) = 0;
   virtual Result<Answer> reschedule(RescheduleRequest request) = 0;
   virtual Result<Answer> cancel(CancelRequest request) = 0;
+  virtual std::vector<Result<Answer>> cancel(std::vector<CancelRequest> requests) = 0;
   virtual Result<Answer> retry(RetryRequest request) = 0;
+  virtual std::vector<Result<Answer>> import_orders(std::vector<ImportRequest> requests) = 0;
+  virtual std::vector<Result<Answer>> reconcile(std::vector<ReconcileRequest> requests) = 0;
+  virtual Result<ReadMark> read_mark() = 0;
 
   virtual Result<std::vector<Claimed>> claim(ClaimRequest request) = 0;
   virtual Result<std::vector<Claimed>> pop(PopRequest request) = 0;
@@ -76,6 +80,16 @@ class TargetOn final : public Target {
   }
   Result<Answer> reschedule(RescheduleRequest r) override { return service_->reschedule(std::move(r)); }
   Result<Answer> cancel(CancelRequest r) override { return service_->cancel(std::move(r)); }
+  std::vector<Result<Answer>> cancel(std::vector<CancelRequest> r) override {
+    return service_->cancel(std::move(r));
+  }
+  std::vector<Result<Answer>> import_orders(std::vector<ImportRequest> r) override {
+    return service_->import_orders(std::move(r));
+  }
+  std::vector<Result<Answer>> reconcile(std::vector<ReconcileRequest> r) override {
+    return service_->reconcile(std::move(r));
+  }
+  Result<ReadMark> read_mark() override { return service_->read_mark(); }
   Result<Answer> retry(RetryRequest r) override { return service_->retry(std::move(r)); }
 
   Result<std::vector<Claimed>> claim(ClaimRequest r) override { return service_->claim(std::move(r)); }

@@ -154,6 +154,18 @@ auto async_retry(Service& service, RetryRequest request, Token&& token) {
   return asio_detail::call<Answer>(service, &Service::retry, std::move(request), std::forward<Token>(token));
 }
 
+template <class Service, class Token>
+auto async_import_orders(Service& service, ImportRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::import_orders, std::move(request),
+                                   std::forward<Token>(token));
+}
+
+template <class Service, class Token>
+auto async_reconcile(Service& service, ReconcileRequest request, Token&& token) {
+  return asio_detail::call<Answer>(service, &Service::reconcile, std::move(request),
+                                   std::forward<Token>(token));
+}
+
 // ---- Workers ------------------------------------------------------------------------------------
 
 // A claim that waits is answered empty as soon as a stop is asked for; so is every later one that is given

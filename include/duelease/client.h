@@ -11,7 +11,7 @@
 //     duelease::Worker worker(**client, {.queues = {"unpaid"}, .name = "w1"}, cancel_in_shop);
 //
 // Answers are those of Engine's methods of the same name. Not on the wire, and so left as a new value has them:
-// of an Answer `at`, but for `extended`; of a CheckReport `orders` and the examples. Application writes have no place on the wire: a request with some is refused as
+// of an Answer `at`, but for `extended`, and the state of one that is `newer`; of a CheckReport `orders` and the examples. Application writes have no place on the wire: a request with some is refused as
 // invalid, as is a queue name with a comma in a claim. What the server refuses, it says in its own words.
 //
 // Threads. Every method is safe from any thread. A call without a callback blocks its thread until the answer
@@ -50,12 +50,13 @@
 //   run_open, run_start,  are made again by themselves; twice is as good as once. (A heartbeat counts from the
 //   run_beat, run_done,   last time that it came. A run that ended in between answers not_alive.)
 //   run_error
+//   reconcile             is made again by itself. If the first one took effect the answer is `unchanged`.
 //   order, list, why,     are made again by themselves.
 //   queues, stats, run,
 //   runs, queue_settings,
-//   check, ping
-//   schedule              answers unreachable. Safe to call again while nobody else uses that id: `duplicate`
-//                         that names the id itself as the blocker says that the first one took effect.
+//   check, read_mark, ping
+//   schedule,             answer unreachable. Safe to call again while nobody else uses that id: `duplicate`
+//   import_orders         that names the id itself as the blocker says that the first one took effect.
 //   cancel, reschedule,   answer unreachable. Safe to call again: twice is as good as once.
 //   pause, resume,
 //   set_queue, reap, purge
@@ -157,10 +158,30 @@ class Client final : public WorkSource {
 
   Result<Answer> cancel(CancelRequest request);
   void cancel(CancelRequest request, Callback<Answer> done);
+  template <std::same_as<CancelRequest> R>
+  std::vector<Result<Answer>> cancel(std::vector<R> requests);
+  template <std::same_as<CancelRequest> R>
+  void cancel(std::vector<R> requests, AnswersCallback done);
 
   // As the engine, but that an order which is WAIT already answers `requeued` as well.
   Result<Answer> retry(RetryRequest request);
   void retry(RetryRequest request, Callback<Answer> done);
+
+  // ---- Orders that have a life elsewhere ----
+
+  Result<Answer> import_orders(ImportRequest request);
+  void import_orders(ImportRequest request, Callback<Answer> done);
+  template <std::same_as<ImportRequest> R>
+  std::vector<Result<Answer>> import_orders(std::vector<R> requests);
+  template <std::same_as<ImportRequest> R>
+  void import_orders(std::vector<R> requests, AnswersCallback done);
+
+  Result<Answer> reconcile(ReconcileRequest request);
+  void reconcile(ReconcileRequest request, Callback<Answer> done);
+  template <std::same_as<ReconcileRequest> R>
+  std::vector<Result<Answer>> reconcile(std::vector<R> requests);
+  template <std::same_as<ReconcileRequest> R>
+  void reconcile(std::vector<R> requests, AnswersCallback done);
 
   // ---- Workers ----
 
@@ -243,6 +264,10 @@ class Client final : public WorkSource {
   void runs(std::string_view queue, Callback<std::vector<std::string>> done);
   Result<CheckReport> check(std::string_view queue = {});
   void check(std::string_view queue, Callback<CheckReport> done);
+
+  // By the sequence and the clock of the server: where a reconcile begins.
+  Result<ReadMark> read_mark();
+  void read_mark(Callback<ReadMark> done);
 
   // Whether the server answers.
   Result<> ping();

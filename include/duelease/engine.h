@@ -38,6 +38,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,14 +96,42 @@ class Engine {
   Result<Answer> reschedule(RescheduleRequest request);
   void reschedule(RescheduleRequest request, Callback<Answer> done);
 
-  // Answers aborted (also when it was ABORTED before), not_found, or refused with the state.
+  // Answers aborted (also when it was ABORTED before), not_found, or refused with the state; with
+  // CancelRequest::since also newer. Many at once as with schedule().
   Result<Answer> cancel(CancelRequest request);
   void cancel(CancelRequest request, Callback<Answer> done);
+  template <std::same_as<CancelRequest> R>
+  std::vector<Result<Answer>> cancel(std::vector<R> requests);
+  template <std::same_as<CancelRequest> R>
+  void cancel(std::vector<R> requests, AnswersCallback done);
 
   // FAILED to WAIT, with a fresh set of tries. Answers requeued, duplicate when the key is taken by
   // another order by now (it stays FAILED), not_found, or refused with the state.
   Result<Answer> retry(RetryRequest request);
   void retry(RetryRequest request, Callback<Answer> done);
+
+  // ---- Orders that have a life elsewhere ----
+
+  // Takes an order over as it stands, see ImportRequest. Answers scheduled, with the state that it has now; or
+  // duplicate with the blocker. Errors: also too_large. Many at once as with schedule().
+  Result<Answer> import_orders(ImportRequest request);
+  void import_orders(ImportRequest request, Callback<Answer> done);
+  template <std::same_as<ImportRequest> R>
+  std::vector<Result<Answer>> import_orders(std::vector<R> requests);
+  template <std::same_as<ImportRequest> R>
+  void import_orders(std::vector<R> requests, AnswersCallback done);
+
+  // Makes an order what a row of the truth says, see ReconcileRequest. Answers scheduled, rescheduled, unchanged,
+  // newer, refused with the state, or duplicate with the blocker. Errors: also too_large. Each row is looked up first,
+  // on the calling thread and as a read: only where that finds something to change is there a change, which looks
+  // again. So rows that change nothing write nothing and wait for no disk; when all of a call are such, a callback runs
+  // before the call returns. Many at once as with schedule(). A whole reconcile: duelease/reconcile.h.
+  Result<Answer> reconcile(ReconcileRequest request);
+  void reconcile(ReconcileRequest request, Callback<Answer> done);
+  template <std::same_as<ReconcileRequest> R>
+  std::vector<Result<Answer>> reconcile(std::vector<R> requests);
+  template <std::same_as<ReconcileRequest> R>
+  void reconcile(std::vector<R> requests, AnswersCallback done);
 
   // ---- Workers ----
 
@@ -188,12 +217,15 @@ class Engine {
   Result<Run> run(std::string_view queue, std::string_view run) const;  // not_found also for the run.
   Result<std::vector<std::string>> runs(std::string_view queue) const;  // Names, sorted.
   // Counts violations of each invariant; of one queue, or of the whole store when empty. Reads all of it. What
-  // cannot be read is a violation of "every_record_decodes", and no error.
-  Result<CheckReport> check(std::string_view queue = {}) const;
+  // cannot be read is a violation of "every_record_decodes", and no error. Once `stop` is requested it answers
+  // Code::closing within some rows.
+  Result<CheckReport> check(std::string_view queue = {}, std::stop_token stop = {}) const;
   // Damage that was met since the open, and mended or passed over: what it was, and how often.
   std::vector<Violation> mended() const;
   // The last sequence used: no token is above it.
   Result<std::uint64_t> last_sequence() const;
+  // That, and the time: where a reconcile begins.
+  Result<ReadMark> read_mark() const;
 
   Result<std::optional<std::string>> app_get(std::string_view key) const;
   // Entries with keys from `from` on, below `to` (empty: no end), at most `limit`.

@@ -60,6 +60,9 @@ struct ServerOptions {
   Duration login_timeout{10'000};      // Until the first login, where there are users. 0: never.
   Duration write_timeout{60'000};      // Of a client that takes no byte of what is sent to it. 0: never.
   Duration stop_deadline{10'000};      // See stop(). From 0.
+  // Counts violations of the invariants by itself, so long after the last time, on a thread of low priority; what
+  // it found is in INFO. It reads all of the store. 0: only when a client asks for it (CHECK).
+  Duration check_every{0};
 
   std::size_t threads = 1;       // For the sockets. 1-64.
   std::size_t read_threads = 2;  // For reads, and as many again for those that walk over a queue. 1-64.

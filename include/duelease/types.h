@@ -136,7 +136,10 @@ struct RescheduleRequest {
 struct CancelRequest {
   std::string queue{};
   std::string id{};
-  bool force = false;  // Also when it is PROCESSING; its token is void at once.
+  bool force = false;  // Also when it is PROCESSING; its token is void at once. Not with `since`.
+  // Only a WAIT order whose last change is not above this sequence; it is marked as vanished, see
+  // ReconcileRequest.
+  std::optional<std::uint64_t> since{};
 };
 
 struct RetryRequest {
@@ -207,12 +210,67 @@ struct PurgeRequest {
   std::uint32_t limit = 10000;  // 1-100000 removed in one call; call again until it answers 0.
 };
 
+// An order as it stands elsewhere, with its state: what is moved here from another system. It never replaces: an id
+// that is in the queue, in any state, is a duplicate. So an import that broke off can be run again.
+struct ImportRequest {
+  std::string queue{};
+  std::string id{};
+  Time due{};  // Also of one that has ended: kept as it is given.
+  std::optional<std::string> payload{};
+  std::optional<std::string> key{};
+  std::optional<std::uint8_t> priority{};
+  std::optional<std::uint32_t> tries{};  // These four as in ScheduleRequest.
+  State state = State::wait;             // wait, success, failed or aborted.
+  // Neither is in the future. Absent: now, or for `created_at` of one that has ended: when it ended. Retention and
+  // purges count from `ended_at`; a WAIT order has none.
+  std::optional<Time> created_at{};
+  std::optional<Time> ended_at{};
+  std::string error{};  // Kept with the order; cut to 4096 bytes.
+  // A key that another order owns is no duplicate: the order is taken beside it. It shows its key but does not own it
+  // (Order::grandfathered): only what comes later is held to the rule, and only by the owner. A retry takes the key
+  // properly, or is refused.
+  bool grandfather = false;
+};
+
+// Where a reconcile begins, see ReconcileRequest. To be taken before the source is read.
+struct ReadMark {
+  std::uint64_t since = 0;  // The last sequence used.
+  Time read_at{};           // By the wall clock of the store.
+};
+
+// One row of the truth about a queue: this order is to wait, due then. What has changed since the source was read is
+// left alone: the row may be older than the change. See duelease/reconcile.h for a whole one.
+//
+//   the order is                                         answer
+//   missing, or WAIT under a run that has ended          scheduled, or duplicate when its key blocks
+//   ABORTED because a reconcile found it vanished        the same; newer when that was after `since`
+//   WAIT with this due time                              unchanged
+//   WAIT, changed after `since`                          newer
+//   WAIT with another due time                           rescheduled: that alone changes
+//   PROCESSING, SUCCESS, FAILED, ABORTED                 refused
+//
+// A missing one may have been completed after the source was read, and purged by its retention. Where that cannot be
+// told any more (QueueSettings::keep_success is not longer than the time since `read_at`) the row is refused as
+// invalid: read the source again. A purge by hand cannot be told: do none of successes while a reconcile goes on.
+struct ReconcileRequest {
+  std::string queue{};
+  std::string id{};
+  Time due{};
+  std::optional<std::string> payload{};  // These four as in ScheduleRequest, for an order that is scheduled.
+  std::optional<std::string> key{};
+  std::optional<std::uint8_t> priority{};
+  std::optional<std::uint32_t> tries{};
+  std::uint64_t since = 0;  // These two as they were before the source was read: a ReadMark.
+  Time read_at{};
+  bool dry_run = false;  // Answers what it would, and changes nothing.
+};
+
 // ---- What is answered ---------------------------------------------------------------------------
 
 // The expected outcomes of a change to one order. None of them is an error. Each method of Engine says
 // which it can answer.
 enum class Outcome : std::uint8_t {
-  scheduled,    // WAIT now; it was not there, FAILED or ABORTED before.
+  scheduled,  // WAIT now; it was not there, FAILED or ABORTED before. An import: `state` now; it was not there.
   rescheduled,  // WAIT at the new due time.
   duplicate,    // Nothing changed: `state` and `blocker` say which order blocks.
   completed,    // SUCCESS now.
@@ -223,6 +281,8 @@ enum class Outcome : std::uint8_t {
   aborted,      // ABORTED (now, or for a cancel: already).
   extended,     // Still PROCESSING; the lease ends `at`.
   refused,      // Nothing changed: `state` forbids it.
+  unchanged,    // Nothing changed: WAIT, due `at` already.
+  newer,        // Nothing changed: the last change of the order is above `since`.
   not_found,    // Nothing changed: no such order.
 };
 
@@ -231,9 +291,10 @@ std::string_view outcome_name(Outcome outcome);
 
 struct Answer {
   Outcome outcome = Outcome::not_found;
-  State state = State::wait;  // duplicate: of the blocker. refused: of the order. A change: the new state.
-  std::string blocker{};      // duplicate: id of the order that blocks.
-  Time at{};                  // requeued, scheduled, rescheduled: due. extended: end of the lease.
+  State state =
+      State::wait;        // duplicate: of the blocker. refused, newer: of the order. A change: the new state.
+  std::string blocker{};  // duplicate: id of the order that blocks.
+  Time at{};              // requeued, scheduled, rescheduled, unchanged: due. extended: end of the lease.
 };
 
 // One order handed out.
@@ -277,6 +338,9 @@ struct Order {
   std::string error{};   // Of the last failure.
   std::string result{};  // SUCCESS only.
   std::string payload{};
+  bool grandfathered = false;  // Does not own its key, see ImportRequest.
+  bool vanished =
+      false;  // ABORTED because it was not in the source of a reconcile, see CancelRequest::since.
 };
 
 struct Counts {

@@ -1,5 +1,5 @@
-// base/limits.h: every fixed limit that a user can run into, in one place. Those that an embedder can set are fields of Options
-// or QueueSettings, whose bounds are here.
+// base/limits.h: every fixed limit that a user can run into, in one place. Those that an embedder can set are
+// fields of Options or QueueSettings, whose bounds are here.
 #pragma once
 
 #include <cstddef>

@@ -69,6 +69,8 @@ std::string_view outcome_name(Outcome outcome) {
     case Outcome::aborted: return "ABORTED";
     case Outcome::extended: return "EXTENDED";
     case Outcome::refused: return "REFUSED";
+    case Outcome::unchanged: return "UNCHANGED";
+    case Outcome::newer: return "NEWER";
     case Outcome::not_found: return "NOTFOUND";
   }
   return "UNKNOWN";

@@ -53,6 +53,9 @@ constexpr Kind<Answer> report{read_outcome<Asked::other>, repeatable};
 constexpr Kind<Answer> rescheduling{read_outcome<Asked::reschedule>};
 constexpr Kind<Answer> cancelling{read_outcome<Asked::cancel>};
 constexpr Kind<Answer> retrying{read_outcome<Asked::retry>};
+constexpr Kind<Answer> importing{read_outcome<Asked::import_order>};
+constexpr Kind<Answer> reconciling{read_outcome<Asked::reconcile>, repeatable};
+constexpr Kind<ReadMark> marking{protocol::read_mark, repeatable};
 constexpr Kind<std::vector<Claimed>> popping{protocol::read_claimed};
 constexpr Kind<RunState> changing_run{protocol::read_run_state, repeatable};
 constexpr Kind<std::uint64_t> reaping{protocol::read_count};
@@ -261,6 +264,51 @@ void Client::cancel(CancelRequest request, Callback<Answer> done) {
   impl_->post(std::move(request), cancelling, std::move(done));
 }
 
+template <std::same_as<CancelRequest> R>
+std::vector<Result<Answer>> Client::cancel(std::vector<R> requests) {
+  return impl_->call_many(std::move(requests), cancelling);
+}
+template <std::same_as<CancelRequest> R>
+void Client::cancel(std::vector<R> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), cancelling, std::move(done));
+}
+template std::vector<Result<Answer>> Client::cancel(std::vector<CancelRequest>);
+template void Client::cancel(std::vector<CancelRequest>, AnswersCallback);
+
+Result<Answer> Client::import_orders(ImportRequest request) {
+  return impl_->call(std::move(request), importing);
+}
+void Client::import_orders(ImportRequest request, Callback<Answer> done) {
+  impl_->post(std::move(request), importing, std::move(done));
+}
+template <std::same_as<ImportRequest> R>
+std::vector<Result<Answer>> Client::import_orders(std::vector<R> requests) {
+  return impl_->call_many(std::move(requests), importing);
+}
+template <std::same_as<ImportRequest> R>
+void Client::import_orders(std::vector<R> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), importing, std::move(done));
+}
+template std::vector<Result<Answer>> Client::import_orders(std::vector<ImportRequest>);
+template void Client::import_orders(std::vector<ImportRequest>, AnswersCallback);
+
+Result<Answer> Client::reconcile(ReconcileRequest request) {
+  return impl_->call(std::move(request), reconciling);
+}
+void Client::reconcile(ReconcileRequest request, Callback<Answer> done) {
+  impl_->post(std::move(request), reconciling, std::move(done));
+}
+template <std::same_as<ReconcileRequest> R>
+std::vector<Result<Answer>> Client::reconcile(std::vector<R> requests) {
+  return impl_->call_many(std::move(requests), reconciling);
+}
+template <std::same_as<ReconcileRequest> R>
+void Client::reconcile(std::vector<R> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), reconciling, std::move(done));
+}
+template std::vector<Result<Answer>> Client::reconcile(std::vector<ReconcileRequest>);
+template void Client::reconcile(std::vector<ReconcileRequest>, AnswersCallback);
+
 Result<Answer> Client::retry(RetryRequest request) { return impl_->call(std::move(request), retrying); }
 void Client::retry(RetryRequest request, Callback<Answer> done) {
   impl_->post(std::move(request), retrying, std::move(done));
@@ -459,6 +507,11 @@ Result<CheckReport> Client::check(std::string_view queue) {
 }
 void Client::check(std::string_view queue, Callback<CheckReport> done) {
   impl_->post(protocol::CheckRequest{std::string(queue)}, checking, std::move(done));
+}
+
+Result<ReadMark> Client::read_mark() { return impl_->call(protocol::MarkRequest{}, marking); }
+void Client::read_mark(Callback<ReadMark> done) {
+  impl_->post(protocol::MarkRequest{}, marking, std::move(done));
 }
 
 Result<> Client::ping() { return impl_->call(protocol::PingRequest{}, pinging); }

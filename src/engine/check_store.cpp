@@ -1,13 +1,16 @@
 // The invariants of the store, counted. Every family is walked once, in key order; what belongs together
 // is looked up in the other families. One snapshot: nobody is held up, and nothing moves under the count.
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "base/limits.h"
 #include "engine/command.h"
+#include "engine/invariants.h"
 #include "engine/reads.h"
 #include "model/rules.h"
 #include "model/validate.h"
@@ -20,44 +23,17 @@ using store::Family;
 
 namespace {
 
-enum class Invariant : std::uint8_t {
-  waiting_has_entry,
-  entry_is_waiting,
-  processing_has_lease,
-  lease_is_processing,
-  no_dead_run,
-  key_owner_blocks,
-  counts_match,
-  run_counts_match,
-  run_orders_listed,
-  tokens_in_range,
-  records_decode,
-};
-
-constexpr std::array invariant_names = {
-    "waiting_order_has_one_queue_entry",
-    "queue_entry_is_a_waiting_order",
-    "processing_order_has_one_lease",
-    "lease_is_a_processing_order",
-    "no_waiting_order_under_a_dead_run",
-    "key_is_owned_by_one_blocking_order",
-    "counts_equal_a_recount",
-    "run_counts_equal_a_recount",
-    "run_lists_its_live_orders",
-    "tokens_not_above_last_sequence",
-    "every_record_decodes",
-};
+using At = Breach::At;
 
 class Check {
  public:
-  Check(const store::Reader& reader, std::string_view queue) : reader_(reader), only_(queue) {
+  Check(const store::Reader& reader, std::string_view queue, const CheckOptions& options)
+      : reader_(reader), only_(queue), options_(options) {
     for (const char* name : invariant_names) report_.invariants.push_back(Violation{name, 0, {}});
   }
 
   Result<CheckReport> run() {
-    const Result<std::uint64_t> last = read_sequence(reader_);
-    if (last) last_sequence_ = *last;
-    if (!last) broken(Invariant::records_decode, "?", "(last sequence)", last.error().message);
+    const Result<> sequence = load_sequence();
     read_runs();
     check_queue();
     check_leases();
@@ -70,23 +46,67 @@ class Check {
     check_settings();
     check_counts();
     check_runs();
+    if (!sequence) {  // Last, for by now all of it was seen.
+      broken({.invariant = Invariant::records_decode,
+              .at = At::sequence,
+              .queue = "?",
+              .id = "(last sequence)",
+              .what = sequence.error().message,
+              .seen = highest_seen_});
+    }
+    if (is_stopped()) return fail(Code::closing, "the check was stopped");
     if (!only_.empty() && rows_ == 0 && report_.violations() == 0) return no_queue(only_);
     return std::move(report_);
   }
 
  private:
-  void broken(Invariant invariant, std::string_view queue, std::string_view id, const std::string& what) {
-    Violation& violation = report_.invariants[static_cast<std::size_t>(invariant)];
-    if (violation.count++ == 0) {
-      violation.example = "queue " + std::string(queue) + ", order " + std::string(id) + ": " + what;
-    }
+  void broken(const Breach& breach) {
+    Violation& violation = report_.invariants[static_cast<std::size_t>(breach.invariant)];
+    if (violation.count++ == 0) violation.example = breach.text();
+    if (options_.on_breach) options_.on_breach(breach);
+  }
+
+  // Of one order.
+  void broken(Invariant invariant, At at, std::string_view queue, std::string_view id, std::string what,
+              std::optional<store::Place> entry = {}) {
+    broken({.invariant = invariant,
+            .at = at,
+            .queue = std::string(queue),
+            .id = std::string(id),
+            .what = std::move(what),
+            .entry = entry});
+  }
+
+  // A row that does not decode.
+  void undecodable(Family family, std::string_view key, std::string_view queue, std::string_view id,
+                   std::string what) {
+    broken({.invariant = Invariant::records_decode,
+            .at = At::row,
+            .queue = std::string(queue),
+            .id = std::string(id),
+            .what = std::move(what),
+            .family = family,
+            .name = std::string(key)});
+  }
+
+  bool is_stopped() const { return options_.stop.stop_requested(); }
+
+  // A store that has its format but no last sequence has lost it. (One in memory has neither.)
+  Result<> load_sequence() {
+    const Result<std::uint64_t> last = read_sequence(reader_);
+    if (!last) return Unexpected{last.error()};
+    const Result<std::optional<std::string>> row = reader_.get(Family::meta, store::sequence_key);
+    const Result<std::optional<std::string>> format = reader_.get(Family::meta, store::format_key);
+    if (row && !*row && format && *format) return fail(Code::corrupt, "the last sequence is gone");
+    last_sequence_ = *last;
+    return {};
   }
 
   // What cannot be read is counted and passed over: the rest of the store is to be heard of, too.
   template <class T>
   std::optional<T> need(Result<T> read, std::string_view queue, std::string_view id) {
     if (read) return std::move(*read);
-    broken(Invariant::records_decode, queue, id, read.error().message);
+    broken(Invariant::records_decode, At::unread, queue, id, read.error().message);
     return std::nullopt;
   }
 
@@ -103,13 +123,13 @@ class Check {
   template <class Visit>
   void walk_prefix(Family family, std::string_view prefix, Visit visit) {
     const std::unique_ptr<store::Cursor> cursor = reader_.scan(family, prefix, store::prefix_end(prefix));
-    for (; cursor->valid(); cursor->next()) {
+    for (; cursor->valid() && !is_stopped(); cursor->next()) {
       visit(cursor->key(), cursor->value());
     }
     const Result<> read = cursor->status();
     if (read) return;
     const std::string name = store::family_names[static_cast<std::size_t>(family)];
-    broken(Invariant::records_decode, only_.empty() ? "?" : only_, "?",
+    broken(Invariant::records_decode, At::unread, only_.empty() ? "?" : only_, "?",
            "a part of family " + name +
                " cannot be read, what stands behind it was not looked at: " + read.error().message);
     if (family == Family::leases || family == Family::orders) recounted_ = false;
@@ -135,23 +155,24 @@ class Check {
     walk(Family::queue, [&](std::string_view key, std::string_view value) {
       const std::optional<store::QueueEntry> entry = store::parse_queue_key(key);
       if (!entry) {
-        broken(Invariant::records_decode, "?", "?", "queue entry under a key that does not parse");
+        undecodable(Family::queue, key, "?", "?", "queue entry under a key that does not parse");
         return;
       }
       const Row row = orders_row(store::order_key(entry->queue, entry->id), entry->queue, entry->id);
       const auto* place = row.row ? std::get_if<store::Place>(&*row.row) : nullptr;
       if (row.is_read && (place == nullptr || *place != entry->place)) {
-        broken(Invariant::entry_is_waiting, entry->queue, entry->id, "an entry that its order does not name");
+        broken(Invariant::entry_is_waiting, At::order, entry->queue, entry->id,
+               "an entry that its order does not name", entry->place);
       }
       const Result<model::Record> record = store::decode_waiting(value);
       if (!record) {
-        broken(Invariant::records_decode, entry->queue, entry->id, record.error().message);
+        undecodable(Family::queue, key, entry->queue, entry->id, record.error().message);
         return;
       }
       check_waiting_run(entry->queue, entry->id, *record);
       if (record->due != entry->place.due || record->priority != entry->place.priority) {
-        broken(Invariant::entry_is_waiting, entry->queue, entry->id,
-               "an entry at another place than its record");
+        broken(Invariant::entry_is_waiting, At::order, entry->queue, entry->id,
+               "an entry at another place than its record", entry->place);
       }
       check_alive(entry->queue, entry->id, *record);
     });
@@ -161,17 +182,17 @@ class Check {
     walk(Family::leases, [&](std::string_view key, std::string_view value) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
-        broken(Invariant::records_decode, "?", "?", "lease under a key that does not parse");
+        undecodable(Family::leases, key, "?", "?", "lease under a key that does not parse");
         return;
       }
       const Row row = orders_row(key, name->queue, name->id);
       if (row.is_read && (!row.row || !std::holds_alternative<store::Place>(*row.row))) {
-        broken(Invariant::lease_is_processing, name->queue, name->id,
+        broken(Invariant::lease_is_processing, At::order, name->queue, name->id,
                "a lease of an order that is not alive");
       }
       const Result<model::Lease> lease = store::decode_lease(value);
       if (!lease) {
-        broken(Invariant::records_decode, name->queue, name->id, lease.error().message);
+        undecodable(Family::leases, key, name->queue, name->id, lease.error().message);
         return;
       }
       ++recount_[std::string(name->queue)].processing;
@@ -182,7 +203,7 @@ class Check {
   // What holds of WAIT and PROCESSING alike.
   void check_alive(std::string_view queue, std::string_view id, const model::Record& record) {
     check_numbers(queue, id, record);
-    recount_run(queue, id, record);
+    recount_run(queue, record);
     check_listed(queue, id, record);
     check_owns_key(queue, id, record);
   }
@@ -191,11 +212,13 @@ class Check {
     if (!record.run) return;
     const auto row = need(reader_.get(Family::runs, store::run_order_key(queue, *record.run, id)), queue, id);
     if (row && !*row)
-      broken(Invariant::run_orders_listed, queue, id, "run " + *record.run + " does not list it");
+      broken(Invariant::run_orders_listed, At::run_order, queue, id,
+             "run " + *record.run + " does not list it");
   }
 
   struct RunRecount {
     std::optional<model::RunRecord> record;  // Nothing: only orders that name it.
+    bool is_damaged = false;                 // There is one, but it does not decode.
     bool is_active = false;
     Counts recount;
     std::uint64_t listed = 0;
@@ -205,12 +228,9 @@ class Check {
     return runs_[{std::string(queue), std::string(run)}];
   }
 
-  void recount_run(std::string_view queue, std::string_view id, const model::Record& record) {
+  void recount_run(std::string_view queue, const model::Record& record) {
     if (!record.run) return;
     RunRecount& run = run_of(queue, *record.run);
-    if (!run.record) {
-      broken(Invariant::run_counts_match, queue, id, "there is no run " + *record.run);
-    }
     if (model::is_known(record.state)) ++model::count_of(run.recount, record.state);
   }
 
@@ -220,7 +240,8 @@ class Check {
     const RunRecount& run = run_of(queue, *record.run);
     const bool alive = run.record && model::is_alive(run.record->state);
     if (!alive && !(run.record && run.is_active)) {
-      broken(Invariant::no_dead_run, queue, id, "WAIT under run " + *record.run);
+      broken(Invariant::no_dead_run, At::orphan, queue, id,
+             "WAIT under run " + *record.run + (run.record ? ", which has ended" : ", which is not there"));
     }
   }
 
@@ -228,7 +249,7 @@ class Check {
     walk(Family::runs, [&](std::string_view key, std::string_view value) {
       const std::optional<store::RunEntry> entry = store::parse_run_key(key);
       if (!entry) {
-        broken(Invariant::records_decode, "?", "(run)", "run under a key that does not parse");
+        undecodable(Family::runs, key, "?", "(run)", "run under a key that does not parse");
         return;
       }
       RunRecount& run = run_of(entry->queue, entry->run);
@@ -239,7 +260,8 @@ class Check {
       }
       Result<model::RunRecord> record = store::decode_run(value);
       if (!record) {
-        broken(Invariant::records_decode, entry->queue, "(run " + entry->run + ")", record.error().message);
+        undecodable(Family::runs, key, entry->queue, "(run " + entry->run + ")", record.error().message);
+        run.is_damaged = true;
       } else {
         run.record = std::move(*record);
       }
@@ -250,48 +272,65 @@ class Check {
   void check_runs() {
     if (!all_read_) return;
     for (const auto& [name, run] : runs_) {
-      const auto& [queue, run_name] = name;
-      const std::string who = "(run " + run_name + ")";
-      if (run.listed != run.recount.wait + run.recount.processing) {
-        broken(Invariant::run_orders_listed, queue, who, "it lists orders that are not alive");
+      Breach breach{.queue = name.first, .id = "(run " + name.second + ")", .name = name.second};
+      const auto tell = [&](Invariant invariant, At at, std::string what) {
+        breach.invariant = invariant;
+        breach.at = at;
+        breach.what = std::move(what);
+        broken(breach);
+      };
+      const std::uint64_t alive = run.recount.wait + run.recount.processing;
+      if (run.listed != alive) {
+        tell(Invariant::run_orders_listed, At::run_list, "it lists orders that are not alive");
       }
-      if (!run.record) continue;
-      Counts expected = run.recount;
-      Counts purged = run.record->purged;
-      for (const State state : all_states) {
-        model::count_of(expected, state) += model::count_of(purged, state);
-      }
-      if (run.record->counts != expected) {
-        broken(Invariant::run_counts_match, queue, who, "its counts differ from a recount");
+      if (run.is_damaged) continue;
+      breach.recount = run.recount;
+      if (!run.record) {
+        if (run.recount == Counts{}) continue;
+        tell(Invariant::run_counts_match, At::run,
+             "orders name it, and there is no such run" +
+                 std::string(alive > 0 ? "; to keep those that are alive, open it again" : ""));
+      } else if (run.record->counts != model::counts_with_purged(*run.record, run.recount)) {
+        tell(Invariant::run_counts_match, At::run, "its counts differ from a recount");
+      } else if (run.is_active != (model::is_alive(run.record->state) || alive > 0)) {
+        tell(Invariant::run_orders_listed, At::run,
+             run.is_active ? "it is listed as active, and is not" : "it is active, and not listed as such");
       }
     }
   }
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (static_cast<std::uint64_t>(record.token) > last_sequence_ || record.sequence > last_sequence_) {
-      broken(Invariant::tokens_in_range, queue, id,
-             "token or change above " + std::to_string(last_sequence_));
-    }
+    const std::uint64_t seen = std::max(static_cast<std::uint64_t>(record.token), record.sequence);
+    highest_seen_ = std::max(highest_seen_, seen);
+    if (seen <= last_sequence_) return;
+    broken({.invariant = Invariant::tokens_in_range,
+            .at = At::sequence,
+            .queue = std::string(queue),
+            .id = std::string(id),
+            .what = "token or change above " + std::to_string(last_sequence_),
+            .seen = seen});
   }
 
   void check_owns_key(std::string_view queue, std::string_view id, const model::Record& record) {
-    if (!record.key || !model::state_blocks(record.state)) return;
-    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *record.key)), queue, id);
-    if (owner && *owner != std::string(id))
-      broken(Invariant::key_owner_blocks, queue, id, "its key belongs to another order");
+    const std::optional<std::string_view> owned = model::owned_key(record);
+    if (!owned) return;
+    const auto owner = need(reader_.get(Family::dedup, store::dedup_key(queue, *owned)), queue, id);
+    if (!owner || *owner == std::string(id)) return;
+    broken(Invariant::key_owner_blocks, At::owned_key, queue, id,
+           *owner ? "its key belongs to another order: " + **owner : "its key has no owner");
   }
 
   void check_orders() {
     walk(Family::orders, [&](std::string_view key, std::string_view value) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
-        broken(Invariant::records_decode, "?", "?", "order under a key that does not parse");
+        undecodable(Family::orders, key, "?", "?", "order under a key that does not parse");
         return;
       }
       ++report_.orders;
       const Result<store::OrderRow> row = store::decode_order(value);
       if (!row) {
-        broken(Invariant::records_decode, name->queue, name->id, row.error().message);
+        undecodable(Family::orders, key, name->queue, name->id, row.error().message);
         return;
       }
       if (const auto* place = std::get_if<store::Place>(&*row)) {
@@ -300,7 +339,7 @@ class Check {
       }
       const auto& record = std::get<model::Record>(*row);
       count_ended(name->queue, record.state);
-      recount_run(name->queue, name->id, record);
+      recount_run(name->queue, record);
       check_numbers(name->queue, name->id, record);
       check_owns_key(name->queue, name->id, record);
     });
@@ -316,10 +355,11 @@ class Check {
     if (!leased || !queued) return;
     if (!*leased) ++recount_[std::string(name.queue)].wait;
     if (*leased && *queued) {
-      broken(Invariant::processing_has_lease, name.queue, name.id, "under a lease and in the queue at once");
+      broken(Invariant::processing_has_lease, At::order, name.queue, name.id,
+             "under a lease and in the queue at once");
     }
     if (!*leased && !*queued) {
-      broken(Invariant::waiting_has_entry, name.queue, name.id,
+      broken(Invariant::waiting_has_entry, At::order, name.queue, name.id,
              "alive, but neither in the queue nor under a lease");
     }
   }
@@ -335,19 +375,22 @@ class Check {
     walk(Family::dedup, [&](std::string_view key, std::string_view owner) {
       const std::optional<store::OrderName> name = store::parse_order_key(key);
       if (!name) {
-        broken(Invariant::records_decode, "?", "?", "dedup entry under a key that does not parse");
+        undecodable(Family::dedup, key, "?", "?", "dedup entry under a key that does not parse");
         return;
       }
       const Result<std::optional<Order>> order = read_order(reader_, name->queue, owner);
       if (!order && order.error().code != Code::corrupt) {
-        broken(Invariant::records_decode, name->queue, owner, order.error().message);
+        broken(Invariant::records_decode, At::unread, name->queue, owner, order.error().message);
         return;
       }
-      const bool sound =
-          order && *order && (*order)->key == std::string(name->id) && model::state_blocks((*order)->state);
+      const bool sound = order && *order && model::owned_key(**order) == name->id;
       if (!sound) {
-        broken(Invariant::key_owner_blocks, name->queue, owner,
-               "owns a key, but does not block or has another one");
+        broken({.invariant = Invariant::key_owner_blocks,
+                .at = At::key,
+                .queue = std::string(name->queue),
+                .id = std::string(owner),
+                .what = "owns a key, but does not block or has another one",
+                .name = std::string(name->id)});
       }
     });
   }
@@ -357,10 +400,10 @@ class Check {
       const std::string_view queue = key.substr(0, key.find('\0'));
       const Result<model::Record> record = store::decode_ended(value);
       if (!record) {
-        broken(Invariant::records_decode, queue, "(history)", record.error().message);
+        undecodable(Family::history, key, queue, "(history)", record.error().message);
       } else {
         check_numbers(queue, "(history)", *record);
-        recount_run(queue, "(history)", *record);
+        recount_run(queue, *record);
       }
     });
   }
@@ -378,30 +421,47 @@ class Check {
 
   void check_settings() {
     walk_meta(store::settings_prefix, [&](const std::string& queue, std::string_view value) {
-      need(store::decode_settings(value), queue, "(settings)");
+      const Result<store::SettingsRow> row = store::decode_settings(value);
+      if (!row) {
+        undecodable(Family::meta, store::settings_key(queue), queue, "(settings)", row.error().message);
+      }
     });
   }
 
   void check_counts() {
     walk_meta(store::counts_prefix, [&](const std::string& queue, std::string_view value) {
-      const std::optional<Counts> counts = need(store::decode_counts(value), queue, "(counts)");
-      if (counts && recounted_ && *counts != recount_[queue]) {
-        broken(Invariant::counts_match, queue, "(counts)", "its counts differ from a recount");
+      const Result<Counts> counts = store::decode_counts(value);
+      if (!counts) {
+        wrong_counts(Invariant::records_decode, queue, counts.error().message);
+      } else if (recounted_ && *counts != recount_[queue]) {
+        wrong_counts(Invariant::counts_match, queue, "its counts differ from a recount");
       }
-      recount_.erase(queue);
+      counted_.insert(queue);
     });
-    if (!recounted_) return;
     for (const auto& [queue, counts] : recount_) {
-      broken(Invariant::counts_match, queue, "(counts)", "has orders but no counts");
+      if (!recounted_ || counted_.contains(queue)) continue;
+      wrong_counts(Invariant::counts_match, queue, "has orders but no counts");
     }
+  }
+
+  void wrong_counts(Invariant invariant, const std::string& queue, std::string what) {
+    broken({.invariant = invariant,
+            .at = recounted_ ? At::counts : At::unread,
+            .queue = queue,
+            .id = "(counts)",
+            .what = std::move(what),
+            .recount = recount_[queue]});
   }
 
   const store::Reader& reader_;
   const std::string_view only_;
+  const CheckOptions& options_;
   std::uint64_t last_sequence_ = limits::sequence_max;
+  std::uint64_t highest_seen_ = 0;
   std::uint64_t rows_ = 0;  // Found: a queue without any does not exist.
   std::map<std::string, Counts> recount_;
-  bool recounted_ = true;  // All that is counted of a queue could be read.
+  std::set<std::string> counted_;  // Queues with a row of counts.
+  bool recounted_ = true;          // All that is counted of a queue could be read.
   bool all_read_ = true;
   std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;
@@ -409,11 +469,12 @@ class Check {
 
 }  // namespace
 
-Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue) {
+Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue,
+                                const CheckOptions& options) {
   if (!queue.empty()) {
     if (Result<> valid = model::validate_queue_name(queue); !valid) return Unexpected{valid.error()};
   }
-  return Check(reader, queue).run();
+  return Check(reader, queue, options).run();
 }
 
 }  // namespace duelease::engine

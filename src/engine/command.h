@@ -28,7 +28,7 @@ struct PurgeBatch {
 using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest,
                           ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
                           ReapRequest, QueueSetRequest, PurgeBatch, RunOpenRequest, RunStartRequest,
-                          RunBeatRequest, RunDoneRequest, RunErrorRequest>;
+                          RunBeatRequest, RunDoneRequest, RunErrorRequest, ImportRequest, ReconcileRequest>;
 
 // The answer of all that is asked of a queue and needs one: a queue exists once an order was scheduled in it
 // or settings were set.

@@ -170,6 +170,7 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   if (is_orphan(queue, out.record)) {
     abort_orphan(queue, id, out.place, out.record, now);
     out.where = Located::Where::ended;
+    out.was_orphan = true;
   } else {
     out.where = Located::Where::waiting;
   }
@@ -247,11 +248,13 @@ void Core::dequeue(QueueState& queue, std::string_view id, const store::Place& p
   touch(queue);
 }
 
+// An order that was alive.
 void Core::end(QueueState& queue, std::string_view id, const model::Record& record) {
   DUELEASE_CHECK(record.state != State::wait && record.state != State::processing);
   group_.put(Family::orders, store::order_key(queue.name, id), store::encode_ended(record));
-  if (record.key && !model::state_blocks(record.state)) {
-    group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
+  const std::optional<std::string_view> owned_before = model::owned_key(record, State::wait);
+  if (owned_before && !model::owned_key(record)) {
+    group_.erase(Family::dedup, store::dedup_key(queue.name, *owned_before));
   }
   if (record.run) group_.erase(Family::runs, store::run_order_key(queue.name, *record.run, id));
 }

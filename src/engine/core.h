@@ -105,6 +105,7 @@ class Core {
     store::Place place;         // waiting
     model::Record record;       // waiting, ended
     HeldLease* held = nullptr;  // processing
+    bool was_orphan = false;    // ended: it waited, and was found to be an orphan just now.
 
     State state() const { return where == Where::processing ? State::processing : record.state; }
   };
@@ -159,6 +160,8 @@ class Core {
   Answered on(RetryRequest request, const Command& command);
   Answered on(QueueSetRequest request, const Command& command);
   Answered on(PurgeBatch request, const Command& command);
+  Answered schedule_free(QueueState& queue, ScheduleRequest request, Located located, Time now);
+  Answered move(QueueState& queue, std::string_view id, Located located, Time due, Time now);
   Answered upsert(QueueState& queue, ScheduleRequest request, Located located, Time now);
   Answered start_generation(QueueState& queue, ScheduleRequest request, const Located& before, Time now);
   // The answer that names who holds the key. Nothing: `id` may have it. A SUCCESS past its retention that
@@ -166,6 +169,10 @@ class Core {
   Result<std::optional<Answer>> claim_key(QueueState& queue, std::string_view key, std::string_view id,
                                           Time now);
   Result<> purge_order(QueueState& queue, std::string_view id, const model::Record& record);
+
+  // core_adopt.cpp: orders that have a life elsewhere
+  Answered on(ImportRequest request, const Command& command);
+  Answered on(ReconcileRequest request, const Command& command);
 
   // core_runs.cpp
   Answered on(RunOpenRequest request, const Command& command);
@@ -186,8 +193,7 @@ class Core {
                     std::optional<State> to);
   bool is_orphan(const QueueState& queue, const model::Record& record);
   void abort_if_orphan(const QueueState& queue, model::Record& record, Time now);
-  void abort_waiting(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
-                     Time now);
+  void leave_queue(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record);
   void abort_orphan(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
                     Time now);
   void begin_sweep(HeldRun& run);

@@ -1,7 +1,9 @@
 // Commands that change an order outside a lease: schedule, reschedule, cancel, retry, purge, settings.
 #include <utility>
 
+#include "engine/answers.h"
 #include "engine/core.h"
+#include "model/reconcile.h"
 #include "model/rules.h"
 #include "model/transitions.h"
 #include "model/validate.h"
@@ -11,24 +13,6 @@
 namespace duelease::engine {
 
 using store::Family;
-
-namespace {
-
-Answer duplicate(State state, std::string_view blocker) {
-  return Answer{.outcome = Outcome::duplicate, .state = state, .blocker = std::string(blocker)};
-}
-
-Answer refused(State state) { return Answer{.outcome = Outcome::refused, .state = state}; }
-
-Answer waiting(Outcome outcome, Time due) {
-  return Answer{.outcome = outcome, .state = State::wait, .at = due};
-}
-
-Answer not_found() { return Answer{.outcome = Outcome::not_found}; }
-
-Answer aborted() { return Answer{.outcome = Outcome::aborted, .state = State::aborted}; }
-
-}  // namespace
 
 Core::Answered Core::on(ScheduleRequest request, const Command& command) {
   const Time now = command.now.wall;
@@ -59,18 +43,23 @@ Core::Answered Core::on(ScheduleRequest request, const Command& command) {
       break;
     case Located::Where::nowhere: break;
   }
+  return schedule_free(*queue, std::move(request), std::move(*located), now);
+}
+
+// The id is free; whether the key is, is found out here.
+Core::Answered Core::schedule_free(QueueState& queue, ScheduleRequest request, Located located, Time now) {
   if (request.key) {
-    const Result<std::optional<Answer>> blocker = claim_key(*queue, *request.key, request.id, now);
+    const Result<std::optional<Answer>> blocker = claim_key(queue, *request.key, request.id, now);
     if (!blocker) return Unexpected{blocker.error()};
     if (*blocker) return Reply{**blocker};
   }
-  if (located->where == Located::Where::ended && model::state_blocks(located->state())) {
+  if (located.where == Located::Where::ended && model::state_blocks(located.state())) {
     // A SUCCESS past its retention: as if the sweep had come by already, which leaves no history.
-    if (Result<> purged = purge_order(*queue, request.id, located->record); !purged)
+    if (Result<> purged = purge_order(queue, request.id, located.record); !purged)
       return Unexpected{purged.error()};
-    *located = Located{};
+    located = Located{};
   }
-  return start_generation(*queue, std::move(request), *located, now);
+  return start_generation(queue, std::move(request), located, now);
 }
 
 // FAILED, ABORTED or nothing was there before.
@@ -86,7 +75,9 @@ Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request
     group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence),
                store::encode_ended(old));
   }
-  if (record.key) group_.put(Family::dedup, store::dedup_key(queue.name, *record.key), request.id);
+  if (const std::optional<std::string_view> owned = model::owned_key(record)) {
+    group_.put(Family::dedup, store::dedup_key(queue.name, *owned), request.id);
+  }
   if (record.run) group_.put(Family::runs, store::run_order_key(queue.name, *record.run, request.id), "");
   enqueue(queue, request.id, record, false);
   count_in_run(queue, record.run, std::nullopt, State::wait);
@@ -152,16 +143,25 @@ Core::Answered Core::on(RescheduleRequest request, const Command& command) {
   if (!located) return Unexpected{located.error()};
   if (located->where == Located::Where::nowhere) return Reply{not_found()};
   if (located->where != Located::Where::waiting) return Reply{refused(located->state())};
-  model::Record& record = located->record;
-  model::reschedule(record, request.due, command.now.wall);
+  return move(*queue, request.id, std::move(*located), request.due, command.now.wall);
+}
+
+// An order that waits.
+Core::Answered Core::move(QueueState& queue, std::string_view id, Located located, Time due, Time now) {
+  model::Record& record = located.record;
+  model::reschedule(record, due, now);
   record.sequence = next_sequence();
-  const bool same_place = record.due == located->place.due;
-  if (!same_place) dequeue(*queue, request.id, located->place);
-  enqueue(*queue, request.id, record, same_place);
+  const bool same_place = record.due == located.place.due;
+  if (!same_place) dequeue(queue, id, located.place);
+  enqueue(queue, id, record, same_place);
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
 
 Core::Answered Core::on(CancelRequest request, const Command& command) {
+  if (request.since) {
+    if (Result<> known = model::validate_since(*request.since, sequence_); !known)
+      return Unexpected{known.error()};
+  }
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr) return Reply{not_found()};
   Result<Located> located = locate(*queue, request.id, command.now.wall);
@@ -180,7 +180,14 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
     }
     case Located::Where::waiting: break;
   }
-  abort_waiting(*queue, request.id, located->place, located->record, command.now.wall);
+  model::Record& record = located->record;
+  if (request.since && record.sequence > *request.since) return Reply{Answer{.outcome = Outcome::newer}};
+  if (request.since) {
+    model::vanish(record, command.now.wall);
+  } else {
+    model::abort(record, command.now.wall);
+  }
+  leave_queue(*queue, request.id, located->place, record);
   return Reply{aborted()};
 }
 
@@ -200,9 +207,11 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
     const Result<std::optional<Answer>> blocker = claim_key(*queue, *record.key, request.id, now);
     if (!blocker) return Unexpected{blocker.error()};
     if (*blocker) return Reply{**blocker};
-    group_.put(Family::dedup, store::dedup_key(queue->name, *record.key), request.id);
   }
   model::revive(record, request.due.value_or(now), now);
+  if (const std::optional<std::string_view> owned = model::owned_key(record)) {
+    group_.put(Family::dedup, store::dedup_key(queue->name, *owned), request.id);
+  }
   record.sequence = next_sequence();
   if (record.run) group_.put(Family::runs, store::run_order_key(queue->name, *record.run, request.id), "");
   enqueue(*queue, request.id, record, false);
@@ -239,8 +248,8 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
   }
   for (std::string& key : generations) group_.erase(Family::history, std::move(key));
   group_.erase(Family::orders, store::order_key(queue.name, id));
-  if (record.key && model::state_blocks(record.state)) {
-    group_.erase(Family::dedup, store::dedup_key(queue.name, *record.key));
+  if (const std::optional<std::string_view> owned = model::owned_key(record)) {
+    group_.erase(Family::dedup, store::dedup_key(queue.name, *owned));
   }
   moved(queue, record.state, std::nullopt);
   count_in_run(queue, record.run, record.state, std::nullopt);

@@ -251,20 +251,21 @@ void Core::abort_if_orphan(const QueueState& queue, model::Record& record, Time 
   if (record.error.empty()) record.error = "run " + *record.run + " has ended";
 }
 
-void Core::abort_waiting(QueueState& queue, std::string_view id, const store::Place& place,
-                         model::Record& record, Time now) {
-  model::abort(record, now);
+// An order that waited, and has ended now.
+void Core::leave_queue(QueueState& queue, std::string_view id, const store::Place& place,
+                       model::Record& record) {
   record.sequence = next_sequence();
   dequeue(queue, id, place);
   end(queue, id, record);
-  moved(queue, State::wait, State::aborted);
-  count_in_run(queue, record.run, State::wait, State::aborted);
+  moved(queue, State::wait, record.state);
+  count_in_run(queue, record.run, State::wait, record.state);
 }
 
 void Core::abort_orphan(QueueState& queue, std::string_view id, const store::Place& place,
                         model::Record& record, Time now) {
+  model::abort(record, now);
   record.error = "run " + *record.run + " has ended";
-  abort_waiting(queue, id, place, record, now);
+  leave_queue(queue, id, place, record);
 }
 
 // ---- Upkeep -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "engine/asio.h"
 #include "engine/core.h"
 #include "engine/engine_parts.h"
+#include "engine/foresight.h"
 #include "engine/reads.h"
 #include "engine/writer.h"
 #include "model/rules.h"
@@ -178,6 +179,56 @@ struct Engine::Impl {
     });
   }
 
+  // Rows of a reconcile: what is answered already, and what goes on to the writer.
+  struct Sorted {
+    std::vector<Result<Answer>> answers;
+    std::vector<std::size_t> open;  // Their places among the answers.
+    std::vector<Body> bodies;       // Of those.
+  };
+
+  Sorted sort(std::vector<ReconcileRequest> rows) const {
+    Sorted out;
+    out.answers.reserve(rows.size());
+    if (rows.size() > options.commands_waiting_max) {
+      out.answers.assign(
+          rows.size(),
+          duelease::fail(Code::invalid, std::to_string(rows.size()) + " rows in one call, the limit is " +
+                                            std::to_string(options.commands_waiting_max)));
+      return out;
+    }
+    const std::unique_ptr<store::Reader> view = store->snapshot();
+    engine::Foresight foresight(*view, now().wall);
+    for (ReconcileRequest& row : rows) {
+      out.answers.push_back(foresight.answer(row));
+      const Result<Answer>& seen = out.answers.back();
+      const bool changes =
+          seen && (seen->outcome == Outcome::scheduled || seen->outcome == Outcome::rescheduled);
+      if (!changes || row.dry_run) continue;
+      out.open.push_back(out.answers.size() - 1);
+      out.bodies.emplace_back(std::move(row));
+    }
+    return out;
+  }
+
+  void reconcile(std::vector<ReconcileRequest> rows, AnswersCallback done) {
+    Sorted sorted = sort(std::move(rows));
+    if (sorted.open.empty()) return done(std::move(sorted.answers));
+    std::vector<Body> bodies = std::move(sorted.bodies);
+    writer->submit(std::move(bodies),
+                   [sorted = std::move(sorted), done = std::move(done)](Replies replies) mutable {
+                     for (std::size_t i = 0; i < replies.size(); ++i)
+                       sorted.answers[sorted.open[i]] = unpack<Answer>(std::move(replies[i]));
+                     done(std::move(sorted.answers));
+                   });
+  }
+
+  std::vector<Result<Answer>> reconcile(std::vector<ReconcileRequest> rows) {
+    base::Mailbox<std::vector<Result<Answer>>> mailbox;
+    reconcile(std::move(rows),
+              [&mailbox](std::vector<Result<Answer>> answers) { mailbox.put(std::move(answers)); });
+    return mailbox.take();
+  }
+
   Now now() const {
     Now now = clock->now();
     now.wall = model::in_calendar(now.wall);
@@ -333,10 +384,61 @@ void Engine::cancel(CancelRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
 
+template <std::same_as<CancelRequest> R>
+std::vector<Result<Answer>> Engine::cancel(std::vector<R> requests) {
+  return impl_->call_many(std::move(requests));
+}
+template <std::same_as<CancelRequest> R>
+void Engine::cancel(std::vector<R> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), std::move(done));
+}
+template std::vector<Result<Answer>> Engine::cancel(std::vector<CancelRequest>);
+template void Engine::cancel(std::vector<CancelRequest>, AnswersCallback);
+
 Result<Answer> Engine::retry(RetryRequest request) { return impl_->call<Answer>(std::move(request)); }
 void Engine::retry(RetryRequest request, Callback<Answer> done) {
   impl_->post<Answer>(std::move(request), std::move(done));
 }
+
+Result<Answer> Engine::import_orders(ImportRequest request) {
+  return impl_->call<Answer>(std::move(request));
+}
+void Engine::import_orders(ImportRequest request, Callback<Answer> done) {
+  impl_->post<Answer>(std::move(request), std::move(done));
+}
+template <std::same_as<ImportRequest> R>
+std::vector<Result<Answer>> Engine::import_orders(std::vector<R> requests) {
+  return impl_->call_many(std::move(requests));
+}
+template <std::same_as<ImportRequest> R>
+void Engine::import_orders(std::vector<R> requests, AnswersCallback done) {
+  impl_->post_many(std::move(requests), std::move(done));
+}
+template std::vector<Result<Answer>> Engine::import_orders(std::vector<ImportRequest>);
+template void Engine::import_orders(std::vector<ImportRequest>, AnswersCallback);
+
+Result<Answer> Engine::reconcile(ReconcileRequest request) {
+  std::vector<ReconcileRequest> one;
+  one.push_back(std::move(request));
+  return std::move(impl_->reconcile(std::move(one)).front());
+}
+void Engine::reconcile(ReconcileRequest request, Callback<Answer> done) {
+  std::vector<ReconcileRequest> one;
+  one.push_back(std::move(request));
+  impl_->reconcile(std::move(one), [done = std::move(done)](std::vector<Result<Answer>> answers) {
+    done(std::move(answers.front()));
+  });
+}
+template <std::same_as<ReconcileRequest> R>
+std::vector<Result<Answer>> Engine::reconcile(std::vector<R> requests) {
+  return impl_->reconcile(std::move(requests));
+}
+template <std::same_as<ReconcileRequest> R>
+void Engine::reconcile(std::vector<R> requests, AnswersCallback done) {
+  impl_->reconcile(std::move(requests), std::move(done));
+}
+template std::vector<Result<Answer>> Engine::reconcile(std::vector<ReconcileRequest>);
+template void Engine::reconcile(std::vector<ReconcileRequest>, AnswersCallback);
 
 Result<std::vector<Claimed>> Engine::claim(ClaimRequest request) {
   return impl_->call<std::vector<Claimed>>(std::move(request));
@@ -484,8 +586,8 @@ Result<QueueSettings> Engine::queue_settings(std::string_view queue) const {
   return engine::read_settings(*impl_->store->snapshot(), queue);
 }
 
-Result<CheckReport> Engine::check(std::string_view queue) const {
-  return engine::check_store(*impl_->store->snapshot(), queue);
+Result<CheckReport> Engine::check(std::string_view queue, std::stop_token stop) const {
+  return engine::check_store(*impl_->store->snapshot(), queue, {.stop = std::move(stop), .on_breach = {}});
 }
 
 std::vector<Violation> Engine::mended() const {
@@ -496,6 +598,13 @@ std::vector<Violation> Engine::mended() const {
 
 Result<std::uint64_t> Engine::last_sequence() const {
   return engine::read_sequence(*impl_->store->snapshot());
+}
+
+Result<ReadMark> Engine::read_mark() const {
+  const Time now = impl_->now().wall;
+  const Result<std::uint64_t> last = last_sequence();
+  if (!last) return Unexpected{last.error()};
+  return ReadMark{*last, now};
 }
 
 Result<std::optional<std::string>> Engine::app_get(std::string_view key) const {

@@ -37,6 +37,8 @@ Order order_of(std::string_view queue, std::string_view id, model::Record record
   out.error = std::move(record.error);
   out.result = std::move(record.result);
   out.payload = std::move(record.payload);
+  out.grandfathered = record.grandfathered;
+  out.vanished = record.vanished;
   return out;
 }
 

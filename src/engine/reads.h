@@ -12,6 +12,7 @@
 #include "duelease/clock.h"
 #include "duelease/result.h"
 #include "duelease/types.h"
+#include "engine/invariants.h"
 #include "store/store.h"
 
 namespace duelease::engine {
@@ -38,7 +39,8 @@ Result<std::vector<std::string>> read_runs(const store::Reader& reader, std::str
 Result<std::uint64_t> read_sequence(const store::Reader& reader);
 
 // check_store.cpp: the invariants, see CheckReport.
-Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue);
+Result<CheckReport> check_store(const store::Reader& reader, std::string_view queue,
+                                const CheckOptions& options = {});
 
 // Ids of orders of `queue` in `state` that ended at `ended_by` or before, at most `limit`, from key
 // `from` on (empty: the first). `next` is where to go on; empty at the end of the queue.

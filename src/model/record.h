@@ -29,6 +29,8 @@ struct Record {
   std::string error;
   std::string result;
   std::string payload;
+  bool grandfathered = false;
+  bool vanished = false;
 
   // Fields that a newer version stored and this one does not know; carried along untouched.
   std::string unknown;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "duelease/types.h"
 #include "model/record.h"
@@ -15,6 +16,18 @@ bool state_blocks(State state);
 
 // As above, but a SUCCESS whose retention has run out at `now` no longer blocks.
 bool blocks(const Record& record, std::optional<Duration> keep_success, Time now);
+
+// The dedup key that an order owns: none that does not block, and none that was taken in beside the owner. The one
+// answer to that, for a Record and for an Order that was read from one.
+template <class Order>
+std::optional<std::string_view> owned_key(const Order& order, State state) {
+  if (!order.key || order.grandfathered || !state_blocks(state)) return std::nullopt;
+  return std::string_view(*order.key);
+}
+template <class Order>
+std::optional<std::string_view> owned_key(const Order& order) {
+  return owned_key(order, order.state);
+}
 
 // Whether this version knows the state.
 bool is_known(State state);

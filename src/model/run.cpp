@@ -45,4 +45,11 @@ void count_order(RunRecord& run, std::optional<State> from, std::optional<State>
   ++count_of(run.counts, *to);
 }
 
+Counts counts_with_purged(const RunRecord& run, const Counts& recount) {
+  Counts out = recount;
+  Counts purged = run.purged;
+  for (const State state : all_states) count_of(out, state) += count_of(purged, state);
+  return out;
+}
+
 }  // namespace duelease::model

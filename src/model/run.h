@@ -40,4 +40,7 @@ void end_run(RunRecord& run, RunState state, std::string_view reason, Time now);
 // One order more in `to`, one less in `from`. Without `from` it joins; without `to` it is purged.
 void count_order(RunRecord& run, std::optional<State> from, std::optional<State> to);
 
+// What its counts must be, when `recount` of its orders are left.
+Counts counts_with_purged(const RunRecord& run, const Counts& recount);
+
 }  // namespace duelease::model

@@ -36,6 +36,20 @@ Record schedule(const ScheduleRequest& request, const QueueSettings& settings, T
   return record;
 }
 
+Record adopt(const ImportRequest& request, const QueueSettings& settings, Time now) {
+  Record record;
+  record.due = request.due;
+  record.priority = request.priority.value_or(128);
+  record.tries = request.tries.value_or(settings.tries);
+  record.key = request.key;
+  record.payload = request.payload.value_or("");
+  record.error = request.error.substr(0, limits::error_bytes_max);
+  const Time changed = request.ended_at.value_or(now);
+  record.created_at = request.created_at.value_or(changed);
+  enter(record, request.state, changed);
+  return record;
+}
+
 void upsert(Record& record, const ScheduleRequest& request, Time now) {
   DUELEASE_CHECK(record.state == State::wait);
   record.due = request.due;
@@ -99,8 +113,16 @@ void abort(Record& record, Time now) {
   enter(record, State::aborted, now);
 }
 
+void vanish(Record& record, Time now) {
+  DUELEASE_CHECK(record.state == State::wait);
+  enter(record, State::aborted, now);
+  record.vanished = true;
+  record.error = "it was not in the source of a reconcile";
+}
+
 void revive(Record& record, Time due, Time now) {
   DUELEASE_CHECK(record.state == State::failed);
+  record.grandfathered = false;
   enter(record, State::wait, now);
   record.due = due;
   record.tries_used = 0;

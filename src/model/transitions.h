@@ -15,6 +15,9 @@ namespace duelease::model {
 // none, FAILED, ABORTED -> WAIT: a new generation.
 Record schedule(const ScheduleRequest& request, const QueueSettings& settings, Time now);
 
+// none -> WAIT, SUCCESS, FAILED, ABORTED, as it stood elsewhere.
+Record adopt(const ImportRequest& request, const QueueSettings& settings, Time now);
+
 // WAIT -> WAIT by an upsert: due, and payload, priority and tries where given.
 void upsert(Record& record, const ScheduleRequest& request, Time now);
 
@@ -40,7 +43,10 @@ void lose_lease(Record& record, Time now);
 // WAIT, PROCESSING -> ABORTED.
 void abort(Record& record, Time now);
 
-// FAILED -> WAIT with a fresh set of tries.
+// WAIT -> ABORTED: it was not in the source of a reconcile.
+void vanish(Record& record, Time now);
+
+// FAILED -> WAIT with a fresh set of tries. Its key is its own from now on.
 void revive(Record& record, Time due, Time now);
 
 }  // namespace duelease::model

@@ -1,6 +1,8 @@
 #include "model/validate.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "base/limits.h"
@@ -64,6 +66,23 @@ Result<> validate_app_writes(const std::vector<AppWrite>& writes) {
   return {};
 }
 
+// What every request that may make an order has in it.
+template <class Request>
+Result<> validate_new_order(const Request& request) {
+  if (Result<> r = validate_name(request.queue, request.id); !r) return r;
+  if (Result<> r = validate_time("due time", request.due); !r) return r;
+  if (request.key) {
+    if (Result<> r = size_in_range("key", request.key->size(), 1, limits::key_bytes_max); !r) return r;
+  }
+  return request.tries ? in_range("tries", *request.tries, 0, limits::tries_max) : Result<>{};
+}
+
+Result<> validate_not_after(std::string_view what, Time time, Time now) {
+  if (time <= now) return {};
+  return fail(Code::invalid, std::string(what) + " is " + std::to_string((time - now).count()) +
+                                 " ms in the future, allowed is up to now");
+}
+
 bool queue_character(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
          c == ':' || c == '-';
@@ -84,18 +103,33 @@ Result<> validate_queue_name(std::string_view queue) {
 Result<> validate_id(std::string_view id) { return size_in_range("id", id.size(), 1, limits::id_bytes_max); }
 
 Result<> validate(const ScheduleRequest& request) {
-  if (Result<> r = validate_name(request.queue, request.id); !r) return r;
-  if (Result<> r = validate_time("due time", request.due); !r) return r;
-  if (request.key) {
-    if (Result<> r = size_in_range("key", request.key->size(), 1, limits::key_bytes_max); !r) return r;
-  }
+  if (Result<> r = validate_new_order(request); !r) return r;
   if (request.run) {
     if (Result<> r = validate_run_name(*request.run); !r) return r;
   }
-  if (request.tries) {
-    if (Result<> r = in_range("tries", *request.tries, 0, limits::tries_max); !r) return r;
-  }
   return validate_app_writes(request.app_writes);
+}
+
+Result<> validate(const ImportRequest& request) {
+  if (Result<> r = validate_new_order(request); !r) return r;
+  const State state = request.state;
+  if (state == State::processing ||
+      std::find(std::begin(all_states), std::end(all_states), state) == std::end(all_states)) {
+    return fail(Code::invalid, "an order cannot be imported as " + std::string(state_name(state)) +
+                                   "; allowed are WAIT, SUCCESS, FAILED and ABORTED");
+  }
+  if (request.created_at) {
+    if (Result<> r = validate_time("time of creation", *request.created_at); !r) return r;
+  }
+  if (!request.ended_at) return {};
+  if (state == State::wait)
+    return fail(Code::invalid, "a WAIT order has not ended, but a time of its end is given");
+  return validate_time("time of the end", *request.ended_at);
+}
+
+Result<> validate(const ReconcileRequest& request) {
+  if (Result<> r = validate_new_order(request); !r) return r;
+  return validate_time("time of the reading", request.read_at);
 }
 
 Result<> validate(const ClaimRequest& request) {
@@ -150,7 +184,12 @@ Result<> validate(const RescheduleRequest& request) {
   return validate_time("due time", request.due);
 }
 
-Result<> validate(const CancelRequest& request) { return validate_name(request.queue, request.id); }
+Result<> validate(const CancelRequest& request) {
+  if (Result<> r = validate_name(request.queue, request.id); !r) return r;
+  if (!request.force || !request.since) return {};
+  return fail(Code::invalid,
+              "a cancel by force takes orders that are PROCESSING, one with `since` only those that wait");
+}
 
 Result<> validate(const RetryRequest& request) {
   if (Result<> r = validate_name(request.queue, request.id); !r) return r;
@@ -229,11 +268,23 @@ Result<> validate(const RunBeatRequest& request) { return validate_run(request.q
 Result<> validate(const RunDoneRequest& request) { return validate_run(request.queue, request.run); }
 Result<> validate(const RunErrorRequest& request) { return validate_run(request.queue, request.run); }
 
-Result<> validate_payload(const ScheduleRequest& request, const QueueSettings& settings) {
+template <class Request>
+Result<> validate_payload(const Request& request, const QueueSettings& settings) {
   if (!request.payload || request.payload->size() <= settings.payload_bytes_max) return {};
   return fail(Code::too_large, "payload has " + std::to_string(request.payload->size()) +
                                    " bytes, the limit of queue " + request.queue + " is " +
                                    std::to_string(settings.payload_bytes_max));
+}
+
+template Result<> validate_payload(const ScheduleRequest&, const QueueSettings&);
+template Result<> validate_payload(const ImportRequest&, const QueueSettings&);
+template Result<> validate_payload(const ReconcileRequest&, const QueueSettings&);
+
+Result<> validate_past(const ImportRequest& request, Time now) {
+  if (request.created_at) {
+    if (Result<> r = validate_not_after("time of creation", *request.created_at, now); !r) return r;
+  }
+  return request.ended_at ? validate_not_after("time of the end", *request.ended_at, now) : Result<>{};
 }
 
 QueueSettings apply(const QueueSetRequest& request, QueueSettings settings) {

@@ -23,6 +23,8 @@ Result<> validate(const ExtendRequest& request);
 Result<> validate(const RescheduleRequest& request);
 Result<> validate(const CancelRequest& request);
 Result<> validate(const RetryRequest& request);
+Result<> validate(const ImportRequest& request);
+Result<> validate(const ReconcileRequest& request);
 Result<> validate(const ReapRequest& request);
 Result<> validate(const PurgeRequest& request);
 Result<> validate(const QueueSetRequest& request);
@@ -34,7 +36,12 @@ Result<> validate(const RunDoneRequest& request);
 Result<> validate(const RunErrorRequest& request);
 Result<> validate_run(std::string_view queue, std::string_view run);
 
-Result<> validate_payload(const ScheduleRequest& request, const QueueSettings& settings);
+// Of a ScheduleRequest, ImportRequest or ReconcileRequest.
+template <class Request>
+Result<> validate_payload(const Request& request, const QueueSettings& settings);
+
+// What is told of the past lies there.
+Result<> validate_past(const ImportRequest& request, Time now);
 
 // The settings that come out of `request` on top of `settings`.
 QueueSettings apply(const QueueSetRequest& request, QueueSettings settings);

@@ -161,6 +161,14 @@ class Fields {
     return *this;
   }
 
+  // One that is printed only when it is set.
+  Fields& flag(std::string_view name, bool& out) {
+    for (std::size_t i = 0; i + 1 < value_.array.size(); i += 2) {
+      if (value_.array[i].text == name) return field(name, out);
+    }
+    return *this;
+  }
+
   Fields& counts(Counts& out) {
     field(state_name(State::wait), out.wait).field(state_name(State::processing), out.processing);
     field(state_name(State::success), out.success).field(state_name(State::failed), out.failed);
@@ -193,14 +201,17 @@ constexpr std::pair<Outcome, State> changes[] = {
     {Outcome::completed, State::success}, {Outcome::already, State::success},
     {Outcome::stale, State::wait},        {Outcome::requeued, State::wait},
     {Outcome::failed, State::failed},     {Outcome::aborted, State::aborted},
-    {Outcome::not_found, State::wait},
+    {Outcome::not_found, State::wait},    {Outcome::unchanged, State::wait},
+    {Outcome::newer, State::wait},
 };
 
 // The name of a state is an outcome too, unless the request cannot bring that about.
 bool is_reason(Outcome outcome, Asked asked) {
   switch (asked) {
     case Asked::other: return false;
+    case Asked::import_order: return false;
     case Asked::reschedule:
+    case Asked::reconcile:
       return outcome == Outcome::requeued || outcome == Outcome::failed || outcome == Outcome::aborted;
     case Asked::cancel: return outcome == Outcome::requeued || outcome == Outcome::failed;
     case Asked::retry: return outcome == Outcome::failed || outcome == Outcome::aborted;
@@ -209,6 +220,11 @@ bool is_reason(Outcome outcome, Asked asked) {
 }
 
 std::optional<Answer> read_simple(std::string_view text, Asked asked) {
+  if (asked == Asked::import_order) {
+    for (const State state : {State::success, State::failed, State::aborted}) {
+      if (text == state_name(state)) return Answer{.outcome = Outcome::scheduled, .state = state};
+    }
+  }
   for (const auto& [outcome, state] : changes) {
     if (text == outcome_name(outcome))
       return Answer{.outcome = is_reason(outcome, asked) ? Outcome::refused : outcome, .state = state};
@@ -279,7 +295,17 @@ Result<std::optional<Order>> read_order(const Value& value) {
   fields.field("error", OrEmpty{order->error}).field("result", OrEmpty{order->result});
   fields.field("payload", order->payload).field("tries", order->tries);
   fields.field("tries_used", order->tries_used).field("sequence", order->sequence);
+  fields.flag("grandfathered", order->grandfathered).flag("vanished", order->vanished);
   return when(fields.done(), order);
+}
+
+Result<ReadMark> read_mark(const Value& value) {
+  ReadMark mark;
+  const std::vector<Value>& a = value.array;
+  const bool fits =
+      value.kind == Kind::array && a.size() >= 2 && read(a[0], mark.since) && read(a[1], mark.read_at);
+  if (!fits) return refusal_or_unfit("a sequence and a time", value);
+  return mark;
 }
 
 Result<Page> read_page(const Value& value) {

@@ -75,14 +75,17 @@ class ReplyReader {
 // The names of states are answers too, and some of them are also the reason of a refusal: which it is depends
 // on the request. One thing cannot be told apart: RETRY of an order that is WAIT already reads as `requeued`.
 enum class Asked : std::uint8_t {
-  other,       // FAILED: `failed`, ABORTED: `aborted`, WAIT: `requeued`; PROCESSING, SUCCESS: `refused`.
-  reschedule,  // All of them: `refused`.
-  cancel,      // All but ABORTED: `refused`.
-  retry,       // All but WAIT: `refused`.
+  other,         // FAILED: `failed`, ABORTED: `aborted`, WAIT: `requeued`; PROCESSING, SUCCESS: `refused`.
+  reschedule,    // All of them: `refused`.
+  cancel,        // All but ABORTED: `refused`.
+  retry,         // All but WAIT: `refused`.
+  import_order,  // SUCCESS, FAILED, ABORTED: `scheduled` in that state.
+  reconcile,     // All of them: `refused`.
 };
 Result<Answer> read_answer(const Value& value, Asked asked = Asked::other);
 Result<std::vector<Claimed>> read_claimed(const Value& value);
 Result<std::optional<Order>> read_order(const Value& value);
+Result<ReadMark> read_mark(const Value& value);
 Result<Page> read_page(const Value& value);
 Result<std::vector<std::string>> read_names(const Value& value);
 Result<Stats> read_stats(const Value& value);

@@ -115,6 +115,10 @@ void print_answer(std::string& out, const Answer& answer) {
       break;
     case Outcome::extended: print_time(out, answer.at); break;
     case Outcome::refused: print_simple(out, state_name(answer.state)); break;
+    case Outcome::scheduled:
+      print_simple(out,
+                   answer.state == State::wait ? outcome_name(answer.outcome) : state_name(answer.state));
+      break;
     default: print_simple(out, outcome_name(answer.outcome));
   }
 }
@@ -163,8 +167,16 @@ void print_order(std::string& out, const std::optional<Order>& order) {
   print_number(field("tries"), order->tries);
   print_number(field("tries_used"), order->tries_used);
   print_number(field("sequence"), order->sequence);
+  if (order->grandfathered) print_bulk(field("grandfathered"), "yes");
+  if (order->vanished) print_bulk(field("vanished"), "yes");
   print_array(out, 2 * fields);
   out += body;
+}
+
+void print_mark(std::string& out, const ReadMark& mark) {
+  print_array(out, 2);
+  print_number(out, mark.since);
+  print_time(out, mark.read_at);
 }
 
 void print_page(std::string& out, const Page& page) {

@@ -23,12 +23,14 @@ void print_bulk(std::string& out, std::string_view bytes);
 void print_nil(std::string& out);
 void print_array(std::string& out, std::size_t size);  // The head; the elements follow.
 
-// A simple string (for `refused` the state), the array of a duplicate, or for `extended` the integer.
+// A simple string (for `refused` the state, as for `scheduled` in another state than WAIT), the array of a duplicate, or for `extended` the integer.
 void print_answer(std::string& out, const Answer& answer);
 void print_claimed(std::string& out, std::span<const Claimed> orders);
 // What is absent (a key, no error yet, ...) is nil; the token of an order that was never handed out is 0. Behind
-// the fields of PROTOCOL.md's table stand `tries`, `tries_used` and `sequence`.
+// the fields of PROTOCOL.md's table stand `tries`, `tries_used` and `sequence`; and, with the value yes, `grandfathered`
+// and `vanished` where the order is that.
 void print_order(std::string& out, const std::optional<Order>& order);
+void print_mark(std::string& out, const ReadMark& mark);
 void print_page(std::string& out, const Page& page);
 void print_names(std::string& out, std::span<const std::string> names);
 void print_stats(std::string& out, const Stats& stats);

@@ -43,6 +43,7 @@ struct RunShowRequest {
 struct RunListRequest {
   std::string queue{};
 };
+struct MarkRequest {};
 struct CheckRequest {
   std::string queue{};  // Empty: all.
 };
@@ -75,14 +76,14 @@ struct SelectRequest {
 };
 struct QuitRequest {};
 
-using Request =
-    std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest, ExtendRequest,
-                 RescheduleRequest, CancelRequest, PopRequest, RetryRequest, ReapRequest, OrderRequest,
-                 ListRequest, WhyRequest, QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest,
-                 PauseRequest, ResumeRequest, PurgeRequest, RunOpenRequest, RunStartRequest, RunBeatRequest,
-                 RunDoneRequest, RunErrorRequest, RunShowRequest, RunListRequest, CheckRequest, PingRequest,
-                 EchoRequest, AuthRequest, HelloRequest, InfoRequest, TimeRequest, CommandRequest,
-                 ClientRequest, SelectRequest, QuitRequest>;
+using Request = std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest,
+                             ExtendRequest, RescheduleRequest, CancelRequest, ImportRequest, ReconcileRequest,
+                             MarkRequest, PopRequest, RetryRequest, ReapRequest, OrderRequest, ListRequest,
+                             WhyRequest, QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest,
+                             PauseRequest, ResumeRequest, PurgeRequest, RunOpenRequest, RunStartRequest,
+                             RunBeatRequest, RunDoneRequest, RunErrorRequest, RunShowRequest, RunListRequest,
+                             CheckRequest, PingRequest, EchoRequest, AuthRequest, HelloRequest, InfoRequest,
+                             TimeRequest, CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
 
 // The code words of the wire.
 enum class WireCode : std::uint8_t {

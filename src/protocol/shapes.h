@@ -128,7 +128,41 @@ inline constexpr auto shape<CancelRequest> = Shape{
     "CANCEL", {},
     places(Place{"queue", &CancelRequest::queue},
            Place{"id", &CancelRequest::id}),
-    options(Option{"FORCE", {}, &CancelRequest::force})};
+    options(Option{"FORCE", {}, &CancelRequest::force},
+            Option{"SINCE", "n", &CancelRequest::since})};
+
+template <>
+inline constexpr auto shape<ImportRequest> = Shape{
+    "IMPORT", {},
+    places(Place{"queue", &ImportRequest::queue},
+           Place{"id", &ImportRequest::id},
+           Place{"due", &ImportRequest::due}),
+    options(Option{"PAYLOAD", "bytes", &ImportRequest::payload},
+            Option{"KEY", "bytes", &ImportRequest::key},
+            Option{"PRIORITY", "0-255", &ImportRequest::priority},
+            Option{"TRIES", "n", &ImportRequest::tries},
+            Option{"STATE", "state", &ImportRequest::state},
+            Option{"CREATED", "time", &ImportRequest::created_at},
+            Option{"ENDED", "time", &ImportRequest::ended_at},
+            Option{"ERROR", "text", &ImportRequest::error},
+            Option{"GRANDFATHER", {}, &ImportRequest::grandfather})};
+
+template <>
+inline constexpr auto shape<ReconcileRequest> = Shape{
+    "RECONCILE", {},
+    places(Place{"queue", &ReconcileRequest::queue},
+           Place{"id", &ReconcileRequest::id},
+           Place{"due", &ReconcileRequest::due},
+           Place{"since", &ReconcileRequest::since},
+           Place{"read_at", &ReconcileRequest::read_at}),
+    options(Option{"PAYLOAD", "bytes", &ReconcileRequest::payload},
+            Option{"KEY", "bytes", &ReconcileRequest::key},
+            Option{"PRIORITY", "0-255", &ReconcileRequest::priority},
+            Option{"TRIES", "n", &ReconcileRequest::tries},
+            Option{"DRYRUN", {}, &ReconcileRequest::dry_run})};
+
+template <>
+inline constexpr auto shape<MarkRequest> = Shape{"MARK", {}, places(), options()};
 
 template <>
 inline constexpr auto shape<PopRequest> = Shape{

@@ -36,9 +36,13 @@ std::string read_word(std::string_view word, Time now, Time& out) {
 
 std::string read_word(std::string_view word, Time, Duration& out) { return taken(parse_duration(word), out); }
 
-std::string read_word(std::string_view word, Time, Token& out) {
+std::string read_word(std::string_view word, Time, std::uint64_t& out) {
+  return read_number(word, limits::sequence_max, out);
+}
+
+std::string read_word(std::string_view word, Time now, Token& out) {
   std::uint64_t value = 0;
-  std::string wrong = read_number(word, limits::sequence_max, value);
+  std::string wrong = read_word(word, now, value);
   out = Token{value};
   return wrong;
 }

@@ -39,6 +39,7 @@ inline std::string read_word(std::string_view word, Time, std::string& out) {
 std::string read_word(std::string_view word, Time now, Time& out);
 std::string read_word(std::string_view word, Time now, Duration& out);
 std::string read_word(std::string_view word, Time now, Token& out);
+std::string read_word(std::string_view word, Time now, std::uint64_t& out);  // A sequence.
 std::string read_word(std::string_view word, Time now, State& out);
 std::string read_word(std::string_view word, Time now, bool& out);  // yes, no
 std::string read_word(std::string_view word, Time now,
@@ -86,6 +87,10 @@ void print_word(Duration value, const Put& put) {
 }
 template <class Put>
 void print_word(Token value, const Put& put) {
+  print_number(static_cast<std::int64_t>(value), put);
+}
+template <class Put>
+void print_word(std::uint64_t value, const Put& put) {
   print_number(static_cast<std::int64_t>(value), put);
 }
 template <class Put>

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/check.h"
 #include "protocol/reply.h"
 #include "server/rules.h"
@@ -19,7 +22,8 @@ class Reader {
   void operator()(const p::WhyRequest& r) { put(engine().why(r.queue, r.id), p::print_bulk); }
   void operator()(const p::StatsRequest& r) { put(engine().stats(r.queue), p::print_stats); }
   void operator()(const p::QueueShowRequest& r) { put(engine().queue_settings(r.queue), p::print_settings); }
-  void operator()(const p::CheckRequest& r) { put(engine().check(r.queue), p::print_check); }
+  void operator()(const p::CheckRequest& r) { put(shared_.checker.check(r.queue), p::print_check); }
+  void operator()(const p::MarkRequest&) { put(engine().read_mark(), p::print_mark); }
   void operator()(const ListRequest& r) { put(engine().list(r), p::print_page); }
   void operator()(const p::RunShowRequest& r) { put(engine().run(r.queue, r.run), p::print_run); }
   void operator()(const p::RunListRequest& r) { put(engine().runs(r.queue), p::print_names); }
@@ -75,13 +79,34 @@ void Reader::operator()(const p::InfoRequest&) {
   for (const Violation& mended : engine().mended()) {
     text += "mended_" + mended.invariant + ":" + std::to_string(mended.count) + "\r\n";
   }
+  shared_.checker.print(text);
   p::print_bulk(out_, text);
 }
 
 }  // namespace
 
-void answer_read(Shared& shared, const User* user, const p::Request& request, std::string& out) {
-  std::visit(Reader(shared, user, out), request);
+std::size_t answer_reads(Shared& shared, const User* user, std::span<p::Request> requests, std::string& out) {
+  std::vector<ReconcileRequest> rows;
+  for (p::Request& request : requests) {
+    auto* const row = std::get_if<ReconcileRequest>(&request);
+    if (row == nullptr) break;
+    rows.push_back(std::move(*row));
+  }
+  if (rows.empty()) {
+    std::visit(Reader(shared, user, out), requests.front());
+    return 1;
+  }
+  const std::size_t count = rows.size();
+  for (const Result<Answer>& answer : shared.engine.reconcile(std::move(rows))) {
+    if (answer) {
+      shared.counters.count(answer->outcome);
+      p::print_answer(out, *answer);
+    } else {
+      shared.counters.count(p::wire_code(answer.error().code));
+      p::print_error(out, answer.error());
+    }
+  }
+  return count;
 }
 
 }  // namespace duelease::server

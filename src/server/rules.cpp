@@ -44,6 +44,13 @@ template <>
 constexpr Rule rule<RescheduleRequest>{"RESCHEDULE", Needs::produce, Runs::change};
 template <>
 constexpr Rule rule<CancelRequest>{"CANCEL", Needs::produce, Runs::change};
+// Says of an order that it is done, which nobody did here.
+template <>
+constexpr Rule rule<ImportRequest>{"IMPORT", Needs::admin, Runs::change};
+template <>
+constexpr Rule rule<ReconcileRequest>{"RECONCILE", Needs::produce, Runs::walk};
+template <>
+constexpr Rule rule<p::MarkRequest>{"MARK", Needs::read, Runs::read};
 template <>
 constexpr Rule rule<RetryRequest>{"RETRY", Needs::produce, Runs::change};
 template <>

@@ -68,6 +68,7 @@ Result<> validate(const ServerOptions& options) {
            lasts("login timeout", options.login_timeout, 0),
            lasts("write timeout", options.write_timeout, 0),
            lasts("stop deadline", options.stop_deadline, 0),
+           lasts("time between two checks", options.check_every, 0),
        }) {
     if (!checked) return checked;
   }
@@ -241,6 +242,7 @@ Result<> Server::Impl::listen_on(tcp::endpoint where) {
 void Server::Impl::start() {
   for (const std::unique_ptr<Member>& member : members) member->loop.start();
   started = true;
+  if (shared.options.check_every.count() > 0) shared.checker.start(shared.options.check_every);
   members[0]->run([this] {
     for (const std::unique_ptr<Listener>& listener : listeners) accept(*listener);
   });
@@ -366,6 +368,7 @@ void Server::Impl::shut_down() {
   const std::lock_guard lock(shut_down_mutex);
   if (std::exchange(is_down, true)) return;
   shared.stopping = true;
+  shared.checker.stop();
   if (!started) return;
   stop_listening();
   for (const std::unique_ptr<Member>& member : members) member->each(&Session::close);

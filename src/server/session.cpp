@@ -1,6 +1,7 @@
 #include "server/session.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "protocol/word_values.h"
@@ -13,6 +14,9 @@ namespace p = protocol;
 
 // Reads of one connection that run as one job, and the reply bytes after which the rest of them waits.
 constexpr std::size_t reads_max = 32;
+// Of a reconcile: rows share their syncs.
+constexpr std::size_t rows_max = 512;
+constexpr std::size_t rows_bytes_max = 1024 * 1024;  // With more it is no more of them than of other reads.
 constexpr std::size_t reads_reply_bytes = 1024 * 1024;
 // And the time after which the others have their turn: a walk may take long.
 constexpr std::chrono::milliseconds reads_time{20};
@@ -181,8 +185,14 @@ bool Session::has_room(std::size_t reserved) const {
          shared_.counters.bytes_unsent.load(std::memory_order_relaxed) <= shared_.options.unsent_bytes_max;
 }
 
+bool Session::reads_are_full() const {
+  const bool is_row = !reads_.empty() && std::holds_alternative<ReconcileRequest>(reads_.back());
+  if (!is_row || reads_bytes_ >= rows_bytes_max) return reads_.size() >= reads_max;
+  return reads_.size() >= rows_max;
+}
+
 bool Session::may_take() const {
-  const bool held_up = held_up_ || reads_running_ || parked_ || reads_.size() >= reads_max;
+  const bool held_up = held_up_ || reads_running_ || parked_ || reads_are_full();
   return !last_ && !held_up && under_way_ < shared_.options.requests_under_way_max &&
          has_room(reserved_bytes_);
 }
@@ -271,7 +281,7 @@ void Session::run_reads() {
       return reply.size() < reads_reply_bytes && (done == 0 || std::chrono::steady_clock::now() < until);
     };
     while (done < reads.size() && !self->gone_ && goes_on()) {
-      answer_read(self->shared_, user, reads[done++], reply);
+      done += answer_reads(self->shared_, user, std::span(reads).subspan(done), reply);
     }
     reads.erase(reads.begin(), reads.begin() + static_cast<std::ptrdiff_t>(done));
     Loop& loop = self->loop_;

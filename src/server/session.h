@@ -87,6 +87,7 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   bool has_logged_in() const { return !shared_.users || user_ != nullptr; }
   protocol::WordLimits word_limits() const;
   bool has_room(std::size_t reserved) const;
+  bool reads_are_full() const;
   bool may_take() const;
   bool may_read() const;
   void take_requests();
@@ -152,8 +153,9 @@ class Session final : public StreamUser, public Advancing, public std::enable_sh
   bool reads_running_ = false;
   bool held_up_ = false;  // By a claim that waits, or AUTH.
   std::optional<ClaimTicket> waiting_;
-  std::vector<ScheduleRequest> schedules_;  // A batch that is collected; one of the two is empty.
+  std::vector<ScheduleRequest> schedules_;  // A batch that is collected; at most one of them is not empty.
   std::vector<CompleteRequest> completes_;
+  std::vector<ImportRequest> imports_;
   std::optional<SlotNumber> batch_slot_;
 
   // Replies.

@@ -43,6 +43,7 @@ class Session::Dispatch {
   // Producers.
   void operator()(ScheduleRequest& r) { s_.add_to_batch(s_.schedules_, std::move(r), bytes_); }
   void operator()(RescheduleRequest& r) { engine().reschedule(std::move(r), changed()); }
+  void operator()(ImportRequest& r) { s_.add_to_batch(s_.imports_, std::move(r), bytes_); }
   void operator()(CancelRequest& r) { engine().cancel(std::move(r), changed()); }
   void operator()(RetryRequest& r) { engine().retry(std::move(r), changed()); }
 
@@ -189,10 +190,10 @@ void Session::take(Item item) {
     last_ = last_ || item.last;
     return;
   }
-  if (!std::holds_alternative<ScheduleRequest>(*request) &&
-      !std::holds_alternative<CompleteRequest>(*request)) {
-    submit_batch();
-  }
+  const bool is_batched = std::holds_alternative<ScheduleRequest>(*request) ||
+                          std::holds_alternative<CompleteRequest>(*request) ||
+                          std::holds_alternative<ImportRequest>(*request);
+  if (!is_batched) submit_batch();
   std::visit(Dispatch(*this, item.bytes), *request);
 }
 
@@ -234,6 +235,9 @@ void Session::submit_batch() {
   if (!schedules_.empty()) {
     AnswersCallback done = batch_callback([](Session&, std::size_t, const Result<Answer>&) {});
     shared_.engine.schedule(std::exchange(schedules_, {}), std::move(done));
+  } else if (!imports_.empty()) {
+    AnswersCallback done = batch_callback([](Session&, std::size_t, const Result<Answer>&) {});
+    shared_.engine.import_orders(std::exchange(imports_, {}), std::move(done));
   } else {
     std::vector<Token> tokens;
     tokens.reserve(completes_.size());

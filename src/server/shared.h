@@ -8,6 +8,7 @@
 #include "duelease/engine.h"
 #include "duelease/server.h"
 #include "server/asio.h"
+#include "server/checker.h"
 #include "server/counters.h"
 #include "server/held_leases.h"
 #include "server/users.h"
@@ -19,6 +20,7 @@ struct Shared {
       : engine(the_engine),
         options(std::move(the_options)),
         users(std::move(the_users)),
+        checker(engine, options.clock, options.log),
         readers(options.read_threads),
         walkers(options.read_threads) {}
 
@@ -34,6 +36,7 @@ struct Shared {
 
   Counters counters;
   HeldLeases leases;
+  Checker checker;
   std::atomic<bool> stopping{false};  // No new claims.
   std::atomic<std::size_t> logins_waiting{0};
   std::atomic<std::uint64_t> last_connection{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -150,12 +151,19 @@ Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogP
   if (const rocksdb::Status status = env.GetChildren(folder, &names); !status.ok()) {
     return to_error(status, folder);
   }
-  LogTail tail;
+  std::map<std::uint64_t, std::string> files;
   for (const std::string& name : names) {
     const std::optional<std::uint64_t> number = log_number(name);
-    if (!number || *number < end.file) continue;
-    const std::uint64_t from = *number == end.file ? end.offset : 0;
-    if (Result<> r = read_file(env, folder + "/" + name, from, tail); !r) return Unexpected{r.error()};
+    if (number && *number >= end.file) files.emplace(*number, name);
+  }
+  LogTail tail;
+  for (const auto& [number, name] : files) {
+    const std::uint64_t from = number == end.file ? end.offset : 0;
+    std::string path = folder;
+    path += '/';
+    path += name;
+    if (Result<> r = read_file(env, path, from, tail); !r) return Unexpected{r.error()};
+    tail.files.push_back(name);
   }
   return tail;
 }

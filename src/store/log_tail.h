@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "duelease/result.h"
 
@@ -36,8 +37,9 @@ std::uint64_t end_of_record(std::uint64_t offset, std::size_t bytes);
 void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced);
 
 struct LogTail {
-  std::uint64_t bytes = 0;   // From the end of the replay to the last byte that is not 0.
-  std::uint64_t synced = 0;  // The highest mark of a group that begins there; 0: none can be read.
+  std::vector<std::string> files;  // That it lies in, from the first on, without their folder.
+  std::uint64_t bytes = 0;         // From the end of the replay to the last byte that is not 0.
+  std::uint64_t synced = 0;        // The highest mark of a group that begins there; 0: none can be read.
 };
 
 // Reads what is behind `end` in the log files of `folder`.

@@ -47,6 +47,8 @@ void to_proto(const model::Record& record, proto::OrderRecord& out) {
   if (!record.error.empty()) out.set_error(record.error);
   if (!record.result.empty()) out.set_result(record.result);
   out.set_generation(record.generation);
+  if (record.grandfathered) out.set_grandfathered(true);
+  if (record.vanished) out.set_vanished(true);
   if (!record.unknown.empty()) *out.mutable_unknown_fields() = record.unknown;
 }
 
@@ -77,6 +79,8 @@ Result<model::Record> from_proto(proto::OrderRecord& in) {
   record.error = std::move(*in.mutable_error());
   record.result = std::move(*in.mutable_result());
   record.payload = std::move(*in.mutable_payload());
+  record.grandfathered = in.grandfathered();
+  record.vanished = in.vanished();
   record.unknown = in.unknown_fields();
   return record;
 }

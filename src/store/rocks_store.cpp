@@ -233,12 +233,13 @@ Result<> write_closed_mark(Store& store) {
   return store.sync();
 }
 
-// What does not decode is left for the engine to report.
-Result<> raise_sequence_after_crash(Store& store) {
+// What does not decode is left for the engine to report. `has_lost`: that it was closed proves nothing, for it
+// may have been opened again in the log that was lost.
+Result<> raise_sequence_after_crash(Store& store, bool has_lost) {
   const Result<std::optional<std::uint64_t>> last = read_sequence_row(store, sequence_key);
   if (!last || !*last) return {};
   const Result<std::optional<std::uint64_t>> closed = read_sequence_row(store, closed_key);
-  if (closed && *closed == *last) return {};
+  if (!has_lost && closed && *closed == *last) return {};
   const std::uint64_t raised =
       std::min(**last, limits::sequence_max - limits::crash_jump) + limits::crash_jump;
   const std::vector<Change> change = {{Family::meta, std::string(sequence_key), encode_sequence(raised)}};
@@ -426,9 +427,22 @@ Result<bool> find_store(const std::filesystem::path& path, bool create_if_missin
   return false;
 }
 
+// A family was written to a table that holds later changes than the log does up to its damage: there is no state
+// of the past to go back to.
+bool is_ahead_of_log(const rocksdb::Status& status) {
+  return status.IsCorruption() && status.ToString().find("ahead of WALs") != std::string::npos;
+}
+
+// Reads whatever can be read of the log, before and behind its damage. What belongs together may come apart.
+void read_around_damage(rocksdb::DBOptions& options) {
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.wal_filter = nullptr;
+}
+
 // A database open without a byte of it changed.
 struct ReadOnly {
   ContiguousLog log;
+  rocksdb::Status status;
   std::unique_ptr<rocksdb::DB> db;
   Handles families;
 
@@ -440,7 +454,8 @@ struct ReadOnly {
   }
 
   Result<> open(const std::filesystem::path& path, rocksdb::DBOptions quiet,
-                const std::vector<std::string>& names, const RocksOptions& options) {
+                const std::vector<std::string>& names, const RocksOptions& options,
+                bool around_damage = false) {
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
     for (const std::string& name : names) {
       const auto ours = std::find(family_names.begin(), family_names.end(), name);
@@ -449,9 +464,9 @@ struct ReadOnly {
                                                                 : family_options(family, options, nullptr));
     }
     quiet.wal_filter = &log;
+    if (around_damage) read_around_damage(quiet);
     rocksdb::DB* raw = nullptr;
-    const rocksdb::Status status =
-        rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
+    status = rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
     db.reset(raw);
     if (!status.ok()) return to_error(status, "opening store " + path.string());
     return {};
@@ -477,15 +492,17 @@ Result<bool> is_unfinished(const std::filesystem::path& path, const rocksdb::DBO
 
 // What follows the last whole record of the log is dropped by an open, unless it shows that changes are gone
 // which were on disk.
-Result<> check_log_tail(const ReadOnly& reader, const std::filesystem::path& path,
+Result<> check_log_tail(const ReadOnly& reader, rocksdb::Env& env, const std::filesystem::path& path,
                         const RocksOptions& options) {
-  const Result<LogTail> tail = read_log_tail(*reader.db->GetEnv(), path.string(), reader.log.end());
+  const Result<LogTail> tail = read_log_tail(env, path.string(), reader.log.end());
   if (!tail) return Unexpected{tail.error()};
-  const std::uint64_t last = std::max(reader.log.last_sequence(), reader.db->GetLatestSequenceNumber());
-  if (tail->synced > last) {
-    return fail(Code::corrupt, "store " + path.string() + ": its log is damaged; " +
-                                   std::to_string(tail->synced - last) +
-                                   " writes that were on disk cannot be read. Nothing was changed");
+  std::uint64_t last = reader.log.last_sequence();
+  if (reader.db) last = std::max(last, reader.db->GetLatestSequenceNumber());
+  if (tail->synced > last || is_ahead_of_log(reader.status)) {
+    LostLog lost{{}, reader.log.end().offset, tail->bytes, tail->synced - std::min(last, tail->synced)};
+    for (const std::string& file : tail->files) lost.files.push_back(path / file);
+    if (options.accept_lost_log) return options.accept_lost_log(lost);
+    return fail(Code::corrupt, "store " + path.string() + ": " + lost.text() + ". Nothing was changed");
   }
   const bool is_replayed = reader.log.end().file != 0;  // Else these may be files that are done with.
   if (is_replayed && tail->bytes > 0 && options.log) {
@@ -502,11 +519,17 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db, path.string(), &names);
   if (!status.ok()) return to_error(status, "opening store " + path.string());
   if (std::find(names.begin(), names.end(), "meta") != names.end()) {
-    ReadOnly reader;
-    if (Result<> r = reader.open(path, db, {rocksdb::kDefaultColumnFamilyName, "meta"}, options); !r) {
-      return Unexpected{r.error()};
+    const std::vector<std::string> families = {rocksdb::kDefaultColumnFamilyName, "meta"};
+    ReadOnly whole;
+    ReadOnly readable;
+    const Result<> opened = whole.open(path, db, families, options);
+    const bool is_ahead = is_ahead_of_log(whole.status);
+    if (!opened && !is_ahead) return Unexpected{opened.error()};
+    if (Result<> r = check_log_tail(whole, *db.env, path, options); !r) return Unexpected{r.error()};
+    if (is_ahead) {
+      if (Result<> r = readable.open(path, db, families, options, true); !r) return Unexpected{r.error()};
     }
-    if (Result<> r = check_log_tail(reader, path, options); !r) return Unexpected{r.error()};
+    const ReadOnly& reader = is_ahead ? readable : whole;
     const Result<std::optional<std::string>> row =
         read_one(*reader.db, reader.families[1], nullptr, format_key);
     if (!row) return Unexpected{row.error()};
@@ -548,8 +571,23 @@ Result<> write_first_rows(Store& store) {
 
 }  // namespace
 
+std::string LostLog::text() const {
+  return "its log is damaged from byte " + std::to_string(offset) + " of " +
+         (files.empty() ? "its first file" : files.front().string()) + " on; " +
+         (writes == 0 ? "" : std::to_string(writes) + " ") + "writes that were on disk cannot be read";
+}
+
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
-                                                const RocksOptions& options) {
+                                                const RocksOptions& given) {
+  bool has_lost = false;
+  RocksOptions options = given;
+  if (given.accept_lost_log) {
+    options.accept_lost_log = [&](const LostLog& lost) {
+      Result<> accepted = given.accept_lost_log(lost);
+      has_lost = accepted.has_value();
+      return accepted;
+    };
+  }
   std::unique_ptr<rocksdb::Env> env;
   if (options.file_system) env = rocksdb::NewCompositeEnv(options.file_system);
   rocksdb::DBOptions db = db_options(options, env ? env.get() : rocksdb::Env::Default());
@@ -574,8 +612,12 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Handles handles;
   rocksdb::DB* raw = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  rocksdb::Status status = rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  if (has_lost && is_ahead_of_log(status)) {
+    read_around_damage(db);
+    handles.clear();
+    status = rocksdb::DB::Open(db, path.string(), all_families(options, cache), &handles, &raw);
+  }
   if (!status.ok()) {
     const bool held = status.ToString().find("lock") != std::string::npos && status.IsIOError();
     if (held) return fail(Code::locked, "store " + path.string() + " is open in another process");
@@ -589,7 +631,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
                                             log_switches, std::move(db_ptr), std::move(handles));
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   if (options.raises_sequence_after_crash) {
-    if (Result<> r = raise_sequence_after_crash(*store); !r) return Unexpected{r.error()};
+    if (Result<> r = raise_sequence_after_crash(*store, has_lost); !r) return Unexpected{r.error()};
   }
   return std::unique_ptr<Store>(std::move(store));
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "duelease/options.h"
 #include "store/store.h"
@@ -16,12 +19,26 @@ class FileSystem;
 
 namespace duelease::store {
 
+// A log that has lost changes which were on disk.
+struct LostLog {
+  std::vector<std::filesystem::path> files;  // The one in which the loss begins, and all later ones.
+  std::uint64_t offset = 0;                  // In the first of them.
+  std::uint64_t bytes = 0;
+  std::uint64_t writes = 0;  // At least; 0: nobody knows how many.
+
+  std::string text() const;
+};
+
 struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
   // After anything but a clean close the sequence goes on 2^32 higher. A restore does better by itself.
   bool raises_sequence_after_crash = true;
+  // Whether to open such a store all the same, without what it has lost; asked before a byte is changed. It goes back
+  // to where the damage begins; where some families have gone on beyond it, all that can be read is kept, also what
+  // does not belong together any more: then it takes a repair. An error is the answer of the open. Empty: it is corrupt.
+  std::function<Result<>(const LostLog&)> accept_lost_log;
   std::function<void(LogLevel, std::string_view)> log;  // Empty: silent.
   std::shared_ptr<rocksdb::FileSystem> file_system;     // Empty: the machine's. Tests put faults there.
 };

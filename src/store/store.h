@@ -4,7 +4,7 @@
 //   queue     queue_key               encode_waiting              each WAIT order, in claim order
 //   leases    order_key               encode_lease                each PROCESSING order
 //   orders    order_key               encode_live/encode_ended    each order: where it is, or how it ended
-//   dedup     dedup_key               the id, as it is            owner of each key that blocks
+//   dedup     dedup_key               the id, as it is            owner of each key that blocks: model::owned_key()
 //   history   history_key             encode_ended                earlier generations of an id
 //   meta      see keys.h              encode_format, _sequence, _settings, _counts
 //   app       the application's own   the application's own

@@ -327,7 +327,11 @@ engine::Body CommandSource::draw_at_orphan(const Oracle& oracle, Now now) {
       out.id = "heir " + std::to_string(random_.below(20));
       return out;
     }
-    case 4: return CancelRequest{.queue = out.queue, .id = orphan_id, .force = random_.one_in(2)};
+    case 4:
+      if (random_.one_in(2)) {
+        return ReconcileRequest{.queue = out.queue, .id = orphan_id, .due = out.due, .key = out.key};
+      }
+      return CancelRequest{.queue = out.queue, .id = orphan_id, .force = random_.one_in(2)};
     case 5: return RescheduleRequest{.queue = out.queue, .id = orphan_id, .due = out.due};
     case 6: return RetryRequest{.queue = out.queue, .id = orphan_id};
     case 7: return engine::PurgeBatch{out.queue, State::aborted, Duration{0}, {orphan_id, id()}};
@@ -340,7 +344,91 @@ engine::Body CommandSource::draw_at_orphan(const Oracle& oracle, Now now) {
   }
 }
 
+ImportRequest CommandSource::draw_import(Now now) {
+  ImportRequest out{.queue = queue(), .id = id(), .due = draw_due(now)};
+  if (!random_.one_in(3)) out.payload = draw_payload();
+  if (!random_.one_in(3)) out.key = random_.pick(profile_.keys);
+  if (random_.one_in(4)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 127, 255});
+  if (random_.one_in(4)) out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, limits::tries_max});
+  out.state = random_.pick(
+      std::vector<State>{State::wait, State::wait, State::success, State::failed, State::aborted});
+  if (random_.one_in(3)) out.created_at = draw_past(now);
+  if (out.state != State::wait && random_.one_in(2)) out.ended_at = draw_past(now);
+  if (random_.one_in(4)) out.error = std::string(random_.below(2 * limits::error_bytes_max), 'e');
+  out.grandfather = random_.one_in(2);
+  return out;
+}
+
+// Seldom in the future, which is refused.
+Time CommandSource::draw_past(Now now) {
+  if (random_.one_in(20)) return std::min(now.wall + Duration{1 + random_.between(0, 5000)}, last_time);
+  return std::max(now.wall - random_.pick(std::vector<Duration>{0ms, 1ms, 700ms, 10s, 2h}), first_time);
+}
+
+std::uint64_t CommandSource::draw_since(const Oracle& oracle) {
+  const std::uint64_t last = oracle.sequence();
+  switch (random_.below(12)) {
+    case 0: return 0;
+    case 1: return last + 1;
+    case 2:
+    case 3:
+    case 4: return last;
+    default: return last - std::min(last, random_.below(60));
+  }
+}
+
+// Mostly of an order that waits, and often with its due time.
+ReconcileRequest CommandSource::draw_row(const Oracle& oracle, Now now) {
+  const Target target =
+      random_.one_in(3) ? Target{queue(), id(), Token{}} : draw_target_in(oracle, State::wait);
+  ReconcileRequest out{.queue = target.queue, .id = target.id, .due = draw_due(now)};
+  const OracleOrder* order = oracle.find(target.queue, target.id);
+  if (order && random_.one_in(3)) out.due = order->record.due;
+  if (random_.one_in(2)) out.payload = draw_payload();
+  if (random_.one_in(3)) out.key = random_.pick(profile_.keys);
+  if (random_.one_in(4)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 127, 255});
+  if (random_.one_in(4)) out.tries = random_.pick(std::vector<std::uint32_t>{0, 1, limits::tries_max});
+  out.since = draw_since(oracle);
+  out.read_at = draw_past(now);
+  return out;
+}
+
+// The next step on the way of an order that does not own its key to a retry, by which it does. Nothing: there is none.
+std::optional<engine::Body> CommandSource::draw_at_grandfathered(const Oracle& oracle) {
+  const auto in = oracle.queues().find(queue());
+  if (in == oracle.queues().end()) return std::nullopt;
+  const auto& [name, found] = *in;
+  for (const auto& [id, order] : found.orders) {
+    const model::Record& record = order.record;
+    if (!record.grandfathered) continue;
+    if (record.state == State::processing) {
+      return FailRequest{.queue = name, .id = id, .token = record.token, .final = true};
+    }
+    if (record.state != State::failed) continue;
+    const auto owner = found.owners.find(*record.key);
+    if (owner == found.owners.end()) return RetryRequest{.queue = name, .id = id};
+    if (found.orders.at(owner->second).record.state == State::success)
+      return engine::PurgeBatch{name, State::success, Duration{0}, {owner->second}};
+    return CancelRequest{.queue = name, .id = owner->second, .force = true};
+  }
+  return std::nullopt;
+}
+
+engine::Body CommandSource::draw_adopted(const Oracle& oracle, Now now) {
+  if (random_.one_in(8)) {
+    if (std::optional<engine::Body> step = draw_at_grandfathered(oracle)) return std::move(*step);
+  }
+  const std::uint64_t roll = random_.below(10);
+  if (roll < 4) return draw_import(now);
+  if (roll < 8) return draw_row(oracle, now);
+  const Target target = draw_target_in(oracle, State::wait);
+  CancelRequest out{.queue = target.queue, .id = target.id};
+  out.since = draw_since(oracle);
+  return out;
+}
+
 engine::Body CommandSource::draw_command(const Oracle& oracle, Now now) {
+  if (random_.one_in(8)) return draw_adopted(oracle, now);
   if (!oracle.run_sweeps().empty() && random_.one_in(3)) return draw_at_orphan(oracle, now);
   if (profile_.runs_percent > 0 && random_.one_in(15)) return draw_of_run(oracle);
   const std::uint64_t roll = random_.below(100);
@@ -487,8 +575,36 @@ void spoil_one(ReleaseRequest& request, Random& random) { request.due = bad_time
 void spoil_one(RescheduleRequest& request, Random& random) { request.due = bad_time(random); }
 void spoil_one(RetryRequest& request, Random& random) { request.due = bad_time(random); }
 
+void spoil_one(CancelRequest& request, Random&) {
+  request.force = true;
+  request.since = 0;
+}
+void spoil_one(ImportRequest& request, Random& random) {
+  switch (random.below(6)) {
+    case 0: request.due = bad_time(random); break;
+    case 1: request.key = too_short_or_long(limits::key_bytes_max, random); break;
+    case 2: request.tries = limits::tries_max + 1; break;
+    case 3: request.created_at = bad_time(random); break;
+    case 4:
+      if (request.state == State::wait) {
+        request.ended_at = Time{};
+      } else {
+        request.ended_at = bad_time(random);
+      }
+      break;
+    default: request.state = random.pick(std::vector<State>{State::processing, State{0}, State{17}});
+  }
+}
+void spoil_one(ReconcileRequest& request, Random& random) {
+  switch (random.below(5)) {
+    case 0: request.due = bad_time(random); break;
+    case 1: request.key = too_short_or_long(limits::key_bytes_max, random); break;
+    case 2: request.tries = limits::tries_max + 1; break;
+    case 3: request.read_at = bad_time(random); break;
+    default: request.payload = std::string(1025, 'p');
+  }
+}
 // Has no value to spoil but its names.
-void spoil_one(CancelRequest& request, Random&) { request.id = ""; }
 void spoil_one(engine::PurgeBatch&, Random&) {}
 
 void spoil_one(RunOpenRequest& request, Random& random) { request.ttl = bad_lease(random); }

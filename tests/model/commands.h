@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,12 @@ class CommandSource {
   engine::Body draw_of_run(const Oracle& oracle);
   engine::Body draw_at_orphan(const Oracle& oracle, Now now);
   std::string draw_run(const Oracle& oracle, const std::string& queue);
+  engine::Body draw_adopted(const Oracle& oracle, Now now);
+  std::optional<engine::Body> draw_at_grandfathered(const Oracle& oracle);
+  ImportRequest draw_import(Now now);
+  ReconcileRequest draw_row(const Oracle& oracle, Now now);
+  Time draw_past(Now now);
+  std::uint64_t draw_since(const Oracle& oracle);
   ClaimRequest draw_claim();
   FailRequest draw_fail(const Oracle& oracle, Now now);
   QueueSetRequest draw_settings();

@@ -192,14 +192,14 @@ void compare_order(const store::MemoryStore& store, const std::string& queue, co
   const model::Record& r = expected.record;
   const bool is_same_lease =
       r.state == State::processing ? read->lease_expires_at == expected.expires_at : !read->lease_expires_at;
-  const bool is_same = read->queue == queue && read->id == id && read->state == r.state &&
-                       read->due == r.due && read->priority == r.priority && read->tries == r.tries &&
-                       read->attempt == r.attempt && read->tries_used == r.tries_used &&
-                       read->failures == r.failures && read->key == r.key && read->run == r.run &&
-                       read->token == r.token && read->sequence == r.sequence && read->worker == r.worker &&
-                       is_same_lease && read->created_at == r.created_at &&
-                       read->updated_at == r.updated_at && read->error == r.error &&
-                       read->result == r.result && read->payload == r.payload;
+  const bool is_same =
+      read->queue == queue && read->id == id && read->state == r.state && read->due == r.due &&
+      read->priority == r.priority && read->tries == r.tries && read->attempt == r.attempt &&
+      read->tries_used == r.tries_used && read->failures == r.failures && read->key == r.key &&
+      read->run == r.run && read->token == r.token && read->sequence == r.sequence &&
+      read->worker == r.worker && is_same_lease && read->created_at == r.created_at &&
+      read->updated_at == r.updated_at && read->error == r.error && read->result == r.result &&
+      read->payload == r.payload && read->grandfathered == r.grandfathered && read->vanished == r.vanished;
   require(is_same, [&] { return "order " + named(queue, id) + " is read other than " + describe(r); });
 }
 

@@ -15,6 +15,7 @@ std::string show(Token token) { return number(static_cast<std::uint64_t>(token))
 std::string show(const std::string& text) { return shown(text); }
 std::string show(bool value) { return value ? "true" : "false"; }
 std::string show(std::uint32_t value) { return std::to_string(value); }
+std::string show(std::uint64_t value) { return std::to_string(value); }
 
 // One request in words.
 class Line {
@@ -89,7 +90,20 @@ Line line(const RescheduleRequest& r) {
   return Line("reschedule").add("queue", r.queue).add("id", r.id).add("due", r.due);
 }
 Line line(const CancelRequest& r) {
-  return Line("cancel").add("queue", r.queue).add("id", r.id).flag("force", r.force);
+  return Line("cancel").add("queue", r.queue).add("id", r.id).flag("force", r.force).add("since", r.since);
+}
+Line line(const ImportRequest& r) {
+  Line out("import");
+  out.add("queue", r.queue).add("id", r.id).add("due", r.due).add("payload", r.payload).add("key", r.key);
+  if (r.priority) out.add("priority", std::uint32_t{*r.priority});
+  out.add("tries", r.tries).add("state", std::string(state_name(r.state))).add("created_at", r.created_at);
+  return out.add("ended_at", r.ended_at).add("error", r.error).flag("grandfather", r.grandfather);
+}
+Line line(const ReconcileRequest& r) {
+  Line out("reconcile");
+  out.add("queue", r.queue).add("id", r.id).add("due", r.due).add("payload", r.payload).add("key", r.key);
+  if (r.priority) out.add("priority", std::uint32_t{*r.priority});
+  return out.add("tries", r.tries).add("since", r.since).add("read_at", r.read_at);
 }
 Line line(const RetryRequest& r) {
   return Line("retry").add("queue", r.queue).add("id", r.id).add("due", r.due);
@@ -158,6 +172,7 @@ std::string describe(const model::Record& r) {
       .add("key", r.key);
   out.add("run", r.run).add("token", r.token).add("sequence", Token{r.sequence}).add("worker", r.worker);
   out.add("created_at", r.created_at).add("updated_at", r.updated_at).add("error", r.error);
+  out.flag("grandfathered", r.grandfathered).flag("vanished", r.vanished);
   return out.add("result", r.result).add("payload", r.payload).add("unknown", r.unknown).text();
 }
 
@@ -232,6 +247,7 @@ bool same_value(const Answer& a, const Answer& b) {
     case Outcome::duplicate: return a.state == b.state && a.blocker == b.blocker;
     case Outcome::scheduled:
     case Outcome::rescheduled:
+    case Outcome::unchanged:
     case Outcome::requeued:
     case Outcome::extended: return a.state == b.state && a.at == b.at;
     default: return a.state == b.state;

@@ -45,6 +45,11 @@ bool is_blocking(State state) {
   return state == State::wait || state == State::processing || state == State::success;
 }
 
+// One that was taken in beside the owner shows a key that is not its own.
+bool owns_key(const model::Record& record) {
+  return record.key && !record.grandfathered && is_blocking(record.state);
+}
+
 // Base * 2^(n-1), at most the cap, give or take the jitter: the number drawn is the engine's, the bounds are
 // worked out here.
 Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed) {
@@ -129,7 +134,7 @@ void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
     const OracleOrder& old = found->second;
     if (old.record.state == State::wait) queue.lines[old.record.priority].erase({old.record.due, id});
     if (old.record.state == State::processing) leases_.erase({old.deadline, old.record.token});
-    if (old.record.key && is_blocking(old.record.state)) queue.owners.erase(*old.record.key);
+    if (owns_key(old.record)) queue.owners.erase(*old.record.key);
     queue.orders.erase(found);
   }
   if (!order) return;
@@ -139,7 +144,7 @@ void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
   if (order->record.state == State::processing) {
     leases_.emplace(std::pair{order->deadline, order->record.token}, name);
   }
-  if (order->record.key && is_blocking(order->record.state)) {
+  if (owns_key(order->record)) {
     const bool is_free = queue.owners.emplace(*order->record.key, id).second;
     if (!is_free) throw std::logic_error("the oracle gave one key to two orders");
   }
@@ -298,7 +303,80 @@ Oracle::Answered Oracle::on(const RescheduleRequest& request) {
   return answer_of(Outcome::rescheduled, State::wait, request.due);
 }
 
+Oracle::Answered Oracle::on(const ImportRequest& request) {
+  const Time now = now_.wall;
+  if (request.created_at.value_or(now) > now || request.ended_at.value_or(now) > now)
+    return fail(Code::invalid, "");
+  const auto known = queues_.find(request.queue);
+  const QueueSettings settings = known == queues_.end() ? QueueSettings{} : known->second.settings;
+  if (request.payload && request.payload->size() > settings.payload_bytes_max)
+    return fail(Code::too_large, "");
+  if (const OracleOrder* there = meet(request.queue, request.id)) {
+    return answer_of(Outcome::duplicate, there->record.state, {}, request.id);
+  }
+  OracleOrder order;
+  model::Record& record = order.record;
+  record.state = request.state;
+  record.key = request.key;
+  if (known != queues_.end() && is_blocking(request.state)) {
+    if (const std::optional<std::string> blocker = key_blocker(known->second, request.key, request.id)) {
+      const model::Record& other = meet(request.queue, *blocker)->record;
+      const bool has_lapsed = lapsed(known->second, other, now);
+      const bool blocks = is_blocking(other.state) && !has_lapsed;
+      if (blocks && !request.grandfather) return answer_of(Outcome::duplicate, other.state, {}, *blocker);
+      if (blocks) marks_.emplace_back("an import was grandfathered");
+      if (has_lapsed) purge({request.queue, *blocker});
+      record.grandfathered = blocks;
+    }
+  }
+  record.due = request.due;
+  record.priority = request.priority.value_or(128);
+  record.tries = request.tries.value_or(settings.tries);
+  record.payload = request.payload.value_or("");
+  record.error = request.error.substr(0, limits::error_bytes_max);
+  stamp(record);
+  record.updated_at = request.ended_at.value_or(now);
+  record.created_at = request.created_at.value_or(record.updated_at);
+  set({request.queue, request.id}, std::move(order));
+  return answer_of(Outcome::scheduled, request.state, request.due);
+}
+
+Oracle::Answered Oracle::on(const ReconcileRequest& request) {
+  if (request.since > sequence_) return fail(Code::invalid, "");
+  const auto known = queues_.find(request.queue);
+  const QueueSettings unset;
+  const QueueSettings& settings = known == queues_.end() ? unset : known->second.settings;
+  if (request.payload && request.payload->size() > settings.payload_bytes_max)
+    return fail(Code::too_large, "");
+  const OracleOrder* found = find(request.queue, request.id);
+  const bool was_orphan = found && known->second.is_orphan(found->record);
+  if (was_orphan) marks_.emplace_back("a row of a reconcile named an orphan");
+  found = meet(request.queue, request.id);
+  const bool is_missing = !found || lapsed(known->second, found->record, now_.wall);
+  const bool is_newer = found && found->record.sequence > request.since;
+  if (is_missing) {
+    if (settings.keep_success && now_.wall >= request.read_at + *settings.keep_success)
+      return fail(Code::invalid, "");
+  } else if (!was_orphan && found->record.state == State::aborted && found->record.vanished) {
+    if (is_newer) return answer_of(Outcome::newer, State::aborted);
+    marks_.emplace_back("an order that had vanished came back");
+  } else if (!was_orphan && found->record.state == State::wait) {
+    if (found->record.due == request.due) return answer_of(Outcome::unchanged, State::wait, request.due);
+    if (is_newer) return answer_of(Outcome::newer, State::wait);
+    return on(RescheduleRequest{request.queue, request.id, request.due});
+  } else if (!was_orphan) {
+    return answer_of(Outcome::refused, found->record.state);
+  }
+  ScheduleRequest schedule{.queue = request.queue, .id = request.id, .due = request.due};
+  schedule.payload = request.payload;
+  schedule.key = request.key;
+  schedule.priority = request.priority;
+  schedule.tries = request.tries;
+  return on(schedule);
+}
+
 Oracle::Answered Oracle::on(const CancelRequest& request) {
+  if (request.since && *request.since > sequence_) return fail(Code::invalid, "");
   const OracleOrder* found = meet(request.queue, request.id);
   if (!found) return answer_of(Outcome::not_found);
   const State state = found->record.state;
@@ -306,8 +384,11 @@ Oracle::Answered Oracle::on(const CancelRequest& request) {
   if (state != State::wait && !(state == State::processing && request.force)) {
     return answer_of(Outcome::refused, state);
   }
+  if (request.since && found->record.sequence > *request.since) return answer_of(Outcome::newer);
   OracleOrder order = *found;
   order.record.state = State::aborted;
+  order.record.vanished = request.since.has_value();
+  if (request.since) order.record.error = "it was not in the source of a reconcile";
   stamp(order.record);
   set({request.queue, request.id}, std::move(order));
   return answer_of(Outcome::aborted, State::aborted);
@@ -331,6 +412,8 @@ Oracle::Answered Oracle::on(const RetryRequest& request) {
   }
   OracleOrder order = *found;
   order.record.state = State::wait;
+  if (order.record.grandfathered) marks_.emplace_back("a retry took a key properly");
+  order.record.grandfathered = false;
   order.record.due = request.due.value_or(now_.wall);
   order.record.tries_used = 0;
   stamp(order.record);

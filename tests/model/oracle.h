@@ -130,6 +130,8 @@ class Oracle {
   Answered on(const RescheduleRequest& request);
   Answered on(const CancelRequest& request);
   Answered on(const RetryRequest& request);
+  Answered on(const ImportRequest& request);
+  Answered on(const ReconcileRequest& request);
   Answered on(const ReapRequest& request);
   Answered on(const QueueSetRequest& request);
   Answered on(const engine::PurgeBatch& request);

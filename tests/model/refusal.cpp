@@ -56,7 +56,17 @@ bool is_valid(const FailRequest& r) { return !r.retry_at || is_time(*r.retry_at)
 bool is_valid(const ReleaseRequest& r) { return !r.due || is_time(*r.due); }
 bool is_valid(const ExtendRequest& r) { return is_lease(r.lease); }
 bool is_valid(const RescheduleRequest& r) { return is_time(r.due); }
-bool is_valid(const CancelRequest&) { return true; }
+bool is_valid(const CancelRequest& r) { return !r.force || !r.since; }
+template <class Request>
+bool is_new_order(const Request& r) {
+  return is_time(r.due) && (!r.key || is_name(*r.key, 255)) && is_within(r.tries, 0U, limits::tries_max);
+}
+bool is_valid(const ImportRequest& r) {
+  const bool has_ended = r.state == State::success || r.state == State::failed || r.state == State::aborted;
+  return is_new_order(r) && (has_ended || (r.state == State::wait && !r.ended_at)) &&
+         (!r.created_at || is_time(*r.created_at)) && (!r.ended_at || is_time(*r.ended_at));
+}
+bool is_valid(const ReconcileRequest& r) { return is_new_order(r) && is_time(r.read_at); }
 bool is_valid(const RetryRequest& r) { return !r.due || is_time(*r.due); }
 bool is_valid(const ReapRequest& r) { return is_queue_name(r.queue) && r.limit >= 1 && r.limit <= 10'000; }
 bool is_valid(const QueueSetRequest& r) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view commands[] = {"schedule", "claim",     "pop",        "complete", "fail",
                                          "release",  "extend",    "reschedule", "cancel",   "retry",
                                          "reap",     "set_queue", "purge",      "run_open", "run_start",
-                                         "run_beat", "run_done",  "run_error"};
+                                         "run_beat", "run_done",  "run_error",  "import",   "reconcile"};
 static_assert(std::size(commands) == std::variant_size_v<engine::Body>);
 
 // Outcomes, then errors, then the rest.
@@ -70,7 +70,8 @@ const std::array<std::vector<std::size_t>, std::size(commands)>& all_answers() {
       {at(Outcome::requeued), at(Outcome::aborted), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::extended), at(Outcome::stale), at(Code::invalid)},
       {at(Outcome::rescheduled), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
-      {at(Outcome::aborted), at(Outcome::refused), at(Outcome::not_found), at(Code::invalid)},
+      {at(Outcome::aborted), at(Outcome::refused), at(Outcome::newer), at(Outcome::not_found),
+       at(Code::invalid)},
       {at(Outcome::requeued), at(Outcome::duplicate), at(Outcome::refused), at(Outcome::not_found),
        at(Code::invalid), at(Code::not_alive)},
       {some_kind, none_kind, at(Code::invalid)},
@@ -82,6 +83,9 @@ const std::array<std::vector<std::size_t>, std::size(commands)>& all_answers() {
        at(Code::invalid)},
       {at(RunState::done), at(Code::busy), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
       {at(RunState::error), at(Code::not_found), at(Code::not_alive), at(Code::invalid)},
+      {at(Outcome::scheduled), at(Outcome::duplicate), at(Code::invalid), at(Code::too_large)},
+      {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::unchanged), at(Outcome::newer),
+       at(Outcome::duplicate), at(Outcome::refused), at(Code::invalid), at(Code::too_large)},
   }};
   return all;
 }

@@ -29,7 +29,7 @@ class Seen {
   std::string text() const;
 
  private:
-  static constexpr std::size_t kinds = 32;  // Of a reply; see kind_of().
+  static constexpr std::size_t kinds = 40;  // Of a reply; see kind_of().
   using Row = std::array<std::uint64_t, kinds>;
 
   std::array<Row, std::variant_size_v<engine::Body>> replies_{};

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "engine/foresight.h"
 #include "engine/reads.h"
 #include "model/describe.h"
+#include "model/rules.h"
 #include "store/keys.h"
 #include "store/records.h"
 
@@ -158,6 +160,7 @@ void World::apply(engine::Body body) {
   Event& event = note({});
   event.body = command.body;
   begin_step();
+  const std::optional<Result<Answer>> foreseen = foresee(command);
   const std::optional<Result<engine::Reply>> expected = oracle_.apply(command);
   const std::optional<Result<engine::Reply>> actual = core_->apply(std::move(command));
   event.reply = actual;
@@ -171,8 +174,23 @@ void World::apply(engine::Body body) {
     });
     note_claimed(*actual, false);
   }
+  if (foreseen) {
+    const Result<engine::Reply> reply =
+        *foreseen ? Result<engine::Reply>(**foreseen) : Unexpected{foreseen->error()};
+    require(same(*expected, reply), [&] {
+      return "what is foreseen is " + describe(reply) + "\nit should be        " + describe(*expected);
+    });
+    seen_.note("a row was foreseen");
+  }
   seen_.note(journal_.back().body->index(), actual);
   check_served();
+}
+
+// What a row of a reconcile would be answered, from the store alone. Nothing: it is no row, or the store is behind.
+std::optional<Result<Answer>> World::foresee(const engine::Command& command) const {
+  const auto* row = std::get_if<ReconcileRequest>(&command.body);
+  if (!row || !core_->group_empty()) return std::nullopt;
+  return engine::Foresight(store_, model::in_calendar(command.now.wall)).answer(*row);
 }
 
 // Tokens rise, and none is above the last sequence. Those that are not new are answered once more, to a claim

@@ -65,6 +65,7 @@ class World {
 
   void begin_step();
   void apply(engine::Body body);
+  std::optional<Result<Answer>> foresee(const engine::Command& command) const;
   void tick();
   void cancel_claim();
   void purge();

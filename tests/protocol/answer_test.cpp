@@ -64,6 +64,9 @@ TEST_CASE("outcomes are the words of the protocol", "[answer]") {
   CHECK(printed({.outcome = Outcome::aborted}) == "+ABORTED\r\n");
   CHECK(printed({.outcome = Outcome::extended, .at = at(1'700'000'000'000)}) == ":1700000000000\r\n");
   CHECK(printed({.outcome = Outcome::not_found}) == "+NOTFOUND\r\n");
+  CHECK(printed({.outcome = Outcome::unchanged}) == "+UNCHANGED\r\n");
+  CHECK(printed({.outcome = Outcome::newer, .state = State::aborted}) == "+NEWER\r\n");
+  CHECK(printed({.outcome = Outcome::scheduled, .state = State::success}) == "+SUCCESS\r\n");
   CHECK(printed({.outcome = Outcome::refused, .state = State::processing}) == "+PROCESSING\r\n");
   CHECK(printed({.outcome = Outcome::refused, .state = State::failed}) == "+FAILED\r\n");
   CHECK(printed({.outcome = Outcome::duplicate, .state = State::success, .blocker = "a\r\n"}) ==
@@ -96,7 +99,7 @@ TEST_CASE("the name of a state is an outcome or a reason, as the request has it"
     CHECK(read.state == state);
     return read.outcome;
   };
-  for (const Asked asked : {Asked::other, Asked::reschedule, Asked::cancel, Asked::retry}) {
+  for (const Asked asked : {Asked::other, Asked::reschedule, Asked::cancel, Asked::retry, Asked::reconcile}) {
     CHECK(refused(State::processing, asked) == Outcome::refused);
     CHECK(refused(State::success, asked) == Outcome::refused);
   }
@@ -112,6 +115,17 @@ TEST_CASE("the name of a state is an outcome or a reason, as the request has it"
   CHECK(refused(State::failed, Asked::retry) == Outcome::refused);
   CHECK(refused(State::aborted, Asked::retry) == Outcome::refused);
   check_same(read_back({.outcome = Outcome::not_found}, Asked::cancel), {.outcome = Outcome::not_found});
+  CHECK(refused(State::failed, Asked::reconcile) == Outcome::refused);
+  CHECK(refused(State::aborted, Asked::reconcile) == Outcome::refused);
+  for (const Outcome outcome :
+       {Outcome::scheduled, Outcome::rescheduled, Outcome::unchanged, Outcome::newer}) {
+    check_same(read_back({.outcome = outcome}, Asked::reconcile), {.outcome = outcome});
+  }
+  check_same(read_back({.outcome = Outcome::newer}, Asked::cancel), {.outcome = Outcome::newer});
+  for (const State state : {State::wait, State::success, State::failed, State::aborted}) {
+    const Answer imported{.outcome = Outcome::scheduled, .state = state};
+    check_same(read_back(imported, Asked::import_order), imported);
+  }
 }
 
 TEST_CASE("orders handed out", "[answer]") {

@@ -48,8 +48,16 @@ auto fields(RescheduleRequest& r) {
   return std::tie(queue, id, due);
 }
 auto fields(CancelRequest& r) {
-  auto& [queue, id, force] = r;
-  return std::tie(queue, id, force);
+  auto& [queue, id, force, since] = r;
+  return std::tie(queue, id, force, since);
+}
+auto fields(ImportRequest& r) {
+  auto& [queue, id, due, payload, key, priority, tries, state, created, ended, error, grandfather] = r;
+  return std::tie(queue, id, due, payload, key, priority, tries, state, created, ended, error, grandfather);
+}
+auto fields(ReconcileRequest& r) {
+  auto& [queue, id, due, payload, key, priority, tries, since, read_at, dry_run] = r;
+  return std::tie(queue, id, due, payload, key, priority, tries, since, read_at, dry_run);
 }
 auto fields(PopRequest& r) {
   auto& [queue, count] = r;
@@ -160,6 +168,7 @@ void fill(Random& dice, std::vector<std::string>& out) {
     std::erase(text, ',');  // Of a claim's queues.
   }
 }
+void fill(Random& dice, std::uint64_t& out) { out = dice.next() >> (1 + dice.below(60)); }
 template <class T>
 void fill(Random& dice, std::optional<T>& out) {
   out.reset();

@@ -109,6 +109,9 @@ TEST_CASE("each role may do its part, in its queues", "[server][users]") {
   CHECK(denied(shop.reply()));
   CHECK(denied(shop.ask("CLAIM unpaid w")));
   CHECK(denied(shop.ask("PURGE unpaid FAILED")));
+  CHECK(denied(shop.ask("IMPORT unpaid 3 NOW STATE SUCCESS")));
+  CHECK(shop.ask("RECONCILE unpaid 4 NOW 0 NOW DRYRUN") == "+SCHEDULED");
+  CHECK(denied(shop.ask("RECONCILE other 4 NOW 0 NOW")));
   CHECK(denied(shop.ask("ORDER other 3")));
   CHECK(shop.ask("RUN OPEN unpaid r") == "+CREATING");
   CHECK(shop.ask("RUN START unpaid r") == "+RUNNING");
@@ -126,6 +129,8 @@ TEST_CASE("each role may do its part, in its queues", "[server][users]") {
   CHECK(denied(payer.ask("CLAIM unpaid,shop.a w")));
   CHECK(denied(payer.ask("SCHEDULE unpaid 9 NOW")));
   CHECK(denied(payer.ask("PAUSE unpaid")));
+  CHECK(denied(payer.ask("RECONCILE unpaid 4 NOW 0 NOW")));
+  CHECK(payer.ask("MARK").starts_with("["));
   for (const char* verb : {"OPEN", "START", "BEAT", "DONE", "ERROR"}) {
     INFO(verb);
     CHECK(denied(payer.ask("RUN " + std::string(verb) + " unpaid r")));

@@ -85,6 +85,16 @@ TEST_CASE("golden bytes: a waiting order") {
   CHECK(hex(encode_waiting(full_record(State::wait))) == "0801" + full_rest);
 }
 
+TEST_CASE("golden bytes: an order that was imported beside the owner of its key, and one that vanished") {
+  model::Record record = full_record(State::aborted);
+  record.grandfathered = true;
+  CHECK(hex(encode_ended(record)) == packed("1233 0805") + full_rest + "980101");
+  CHECK(*decode_ended(encode_ended(record)) == record);
+  record.vanished = true;
+  CHECK(hex(encode_ended(record)) == packed("1236 0805") + full_rest + "980101a00101");
+  CHECK(*decode_ended(encode_ended(record)) == record);
+}
+
 TEST_CASE("golden bytes: a lease") {
   model::Lease lease{full_record(State::processing), at(2000), Duration{30'000}, "req", ""};
   CHECK(hex(encode_lease(lease)) == packed("0a30 0802") + full_rest + packed("10a01f 18e0d403 2203726571"));

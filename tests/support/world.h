@@ -88,6 +88,8 @@ class World {
   // Disk::rocks only.
   std::filesystem::path store_folder() const { return folder_ / "store"; }
   engine::Core& core() { return *core_; }
+  // The test's own, also with Disk::memory.
+  std::filesystem::path folder() const { return folder_.path(); }
 
   // ---- Commands ----
 
