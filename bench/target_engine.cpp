@@ -75,13 +75,18 @@ class EngineConnection final : public Connection {
 
 class EngineTarget final : public Target {
  public:
-  EngineTarget(const std::filesystem::path& folder, Durability durability)
-      : Target(folder), durability_(durability) {}
+  EngineTarget(const std::filesystem::path& folder, Durability durability, bool keeps_history)
+      : Target(folder), durability_(durability), keeps_history_(keeps_history) {}
 
   void start() override {
     Options options;
     options.durability = durability_;
     engine_ = must(Engine::open(folder() / "store", options));
+    if (!keeps_history_) return;
+    QueueSetRequest keep;
+    keep.queue = "bench";
+    keep.keep_history = Duration{86'400'000};
+    must(engine_->set_queue(keep));
   }
   std::unique_ptr<Connection> connect() override { return std::make_unique<EngineConnection>(*engine_); }
   void stop() override { engine_.reset(); }
@@ -89,6 +94,7 @@ class EngineTarget final : public Target {
 
  private:
   const Durability durability_;
+  const bool keeps_history_;
   std::unique_ptr<Engine> engine_;
 };
 
@@ -106,7 +112,7 @@ TargetInfo info(const TargetChoice&, const std::string& variant) {
 
 std::unique_ptr<Target> make(const TargetChoice&, const std::string& variant,
                              const std::filesystem::path& folder) {
-  return std::make_unique<EngineTarget>(folder, durability_of(variant));
+  return std::make_unique<EngineTarget>(folder, durability_of(variant), variant == "history");
 }
 
 }  // namespace
@@ -114,7 +120,8 @@ std::unique_ptr<Target> make(const TargetChoice&, const std::string& variant,
 TargetKind engine_kind() {
   return {{{"engine", "ours, in process, level sync"},
            {"engine:interval", "the same, level interval"},
-           {"engine:none", "the same, level none"}},
+           {"engine:none", "the same, level none"},
+           {"engine:history", "level sync, and the history of each order is kept"}},
           info,
           make};
 }

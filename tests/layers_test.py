@@ -50,6 +50,9 @@ LIBRARIES = {
     "fmt/": {"server", "tools", "bench"},
     "nlohmann/": {"server", "tools", "bench"},
     "CLI/": {"tools", "bench"},
+    "soci/": {"tools"},
+    "hiredis/": {"tools"},
+    "sqlite3.h": {"tools"},
     "xxhash": {"reconcile"},
 }
 
@@ -176,6 +179,8 @@ PLANTS = [
     ("src/client/planted.cpp", "server/session.h"),
     ("src/client/planted.cpp", "duelease/engine.h"),
     ("src/client/planted.cpp", "model/validate.h"),
+    ("src/store/planted.cpp", "sqlite3.h"),
+    ("src/client/planted.cpp", "hiredis/hiredis.h"),
     ("src/store/planted.cpp", "keys.h"),
     ("src/novel/planted.cpp", "base/check.h"),
     ("include/duelease/planted.h", "rocksdb/db.h"),

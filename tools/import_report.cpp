@@ -1,44 +1,92 @@
 #include "import_report.h"
 
+#include <utility>
+
 #include "json.h"
 #include "output.h"
-#include "table.h"
 #include "text.h"
 
 namespace duelease::tools {
+namespace {
 
-ImportReport::ImportReport(bool json, bool verbose, Progress& progress)
-    : json_(json), verbose_(verbose), progress_(progress) {}
+template <class Counts>
+std::string states_text(const Counts& by_state) {
+  std::string text;
+  for (std::size_t i = 0; i < by_state.size(); ++i) {
+    if (by_state[i] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", state_name(static_cast<State>(i)), by_state[i]);
+  }
+  return text;
+}
 
-void ImportReport::bad(std::uint64_t line, std::string_view error) {
+template <class Counts>
+Json states_json(const Counts& by_state) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < by_state.size(); ++i) {
+    if (by_state[i] > 0) json[std::string(state_name(static_cast<State>(i)))] = by_state[i];
+  }
+  return json;
+}
+
+std::string_view fate_name(Fate fate) {
+  switch (fate) {
+    case Fate::kept: return "kept";
+    case Fate::voided: return "voided";
+    case Fate::grandfathered: return "grandfathered";
+  }
+  return "";
+}
+
+Table conflict_table(std::string_view unit) {
+  return Table({{"key", Table::Align::left, 30},
+                {"states"},
+                {"owner", Table::Align::left, 30},
+                {"state"},
+                {std::string(unit), Table::Align::right},
+                {"others"}});
+}
+
+}  // namespace
+
+ImportReport::ImportReport(Style style, Progress& progress) : style_(std::move(style)), progress_(progress) {}
+
+void ImportReport::bad(std::uint64_t number, std::string_view error) {
   ++totals_.bad;
-  if (json_) {
+  if (style_.json) {
     Json json;
     json["event"] = "bad";
-    json["line"] = line;
+    json["line"] = number;
     json["error"] = json_bytes(error);
     print_json(json);
   } else if (is_shown(totals_.bad)) {
     progress_.hide();
-    complain("line {}: {}", line, printable(error));
+    complain("{} {}: {}", style_.unit, number, printable(error));
   }
 }
 
-void ImportReport::answered(std::uint64_t line, std::string_view id, const Answer& answer) {
+void ImportReport::answered(std::uint64_t number, std::string_view id, const Answer& answer) {
   switch (answer.outcome) {
-    case Outcome::scheduled: ++totals_.scheduled; return;
+    case Outcome::scheduled:
+      ++totals_.scheduled;
+      ++scheduled_by_state_[static_cast<std::uint8_t>(answer.state)];
+      return;
     case Outcome::rescheduled: ++totals_.rescheduled; return;
-    default: return refused(line, id, answer);
+    default: break;
+  }
+  if (style_.may_be_present && answer.blocker == id) {
+    ++totals_.present;
+  } else {
+    refused(number, id, answer);
   }
 }
 
-void ImportReport::refused(std::uint64_t line, std::string_view id, const Answer& answer) {
+void ImportReport::refused(std::uint64_t number, std::string_view id, const Answer& answer) {
   ++totals_.refused;
   ++refused_by_state_[static_cast<std::uint8_t>(answer.state)];
-  if (json_) {
+  if (style_.json) {
     Json json;
     json["event"] = "refused";
-    json["line"] = line;
+    json["line"] = number;
     json["id"] = json_bytes(id);
     json["state"] = state_name(answer.state);
     json["blocker"] = json_bytes(answer.blocker);
@@ -47,35 +95,113 @@ void ImportReport::refused(std::uint64_t line, std::string_view id, const Answer
     progress_.hide();
     const std::string why =
         answer.blocker == id ? "already there" : "blocked by " + printable(answer.blocker);
-    say("refused {} (line {}): {}, {}", printable(id), line, why, state_name(answer.state));
+    say("refused {} ({} {}): {}, {}", printable(id), style_.unit, number, why, state_name(answer.state));
   }
+}
+
+void ImportReport::repeated(std::string_view id, std::uint64_t rows, std::uint64_t first,
+                            std::uint64_t second) {
+  ++totals_.repeated;
+  if (style_.json) {
+    Json json;
+    json["event"] = "repeated";
+    json["id"] = json_bytes(id);
+    json["rows"] = rows;
+    json["lines"] = {first, second};
+    print_json(json);
+  } else if (is_shown(totals_.repeated)) {
+    progress_.hide();
+    complain("{} is the id of {}, first of {} {} and {}", printable(id), counted(rows, "row"), style_.unit,
+             first, second);
+  }
+}
+
+void ImportReport::conflict(const Conflict& conflict) {
+  ++totals_.conflicts;
+  totals_.voided += conflict.voided;
+  totals_.grandfathered += conflict.grandfathered;
+  if (style_.json) return print_conflict_json(conflict);
+  if (!is_shown(totals_.conflicts)) return;
+  std::string others;
+  if (conflict.voided > 0) others = fmt::format("{} become ABORTED", conflict.voided);
+  if (conflict.grandfathered > 0) {
+    others += fmt::format("{}{} grandfathered", others.empty() ? "" : ", ", conflict.grandfathered);
+  }
+  if (!conflicts_) conflicts_.emplace(conflict_table(style_.unit));
+  conflicts_->add({conflict.key, states_text(conflict.by_state), conflict.owner.id,
+                   std::string(state_name(conflict.owner.state)), fmt::format("{}", conflict.owner.number),
+                   others});
+  if (totals_.conflicts % shown_max == 0) print_conflicts();
+}
+
+void ImportReport::print_conflict_json(const Conflict& conflict) const {
+  Json json;
+  json["event"] = "conflict";
+  json["key"] = json_bytes(conflict.key);
+  json["rows"] = conflict.rows;
+  json["states"] = states_json(conflict.by_state);
+  json["owner"] = json_bytes(conflict.owner.id);
+  json["voided"] = conflict.voided;
+  json["grandfathered"] = conflict.grandfathered;
+  Json members = Json::array();
+  for (const ConflictMember& member : conflict.members) {
+    Json one;
+    one["line"] = member.number;
+    one["id"] = json_bytes(member.id);
+    one["state"] = state_name(member.state);
+    one["fate"] = style_.conflicts_are_fatal ? "refused" : fate_name(member.fate);
+    members.push_back(std::move(one));
+  }
+  json["members"] = std::move(members);
+  print_json(json);
+}
+
+void ImportReport::print_conflicts() {
+  if (!conflicts_) return;
+  progress_.hide();
+  write_out(conflicts_->text());
+  conflicts_.reset();
+}
+
+void ImportReport::conflicts_end() {
+  print_conflicts();
+  if (style_.json || totals_.conflicts == 0) return;
+  progress_.hide();
+  if (!is_shown(totals_.conflicts)) {
+    say("... and {} more; --verbose names them all", totals_.conflicts - shown_max);
+  }
+  say("{} that two or more rows block", counted(totals_.conflicts, "key"));
 }
 
 void ImportReport::finish() {
   progress_.hide();
-  if (json_) return print_summary_json(Clock::now() - start_);
+  if (style_.json) return print_summary_json(Clock::now() - start_);
   if (!is_shown(totals_.refused)) {
     say("... and {} more refused; --verbose names them all", totals_.refused - shown_max);
   }
   if (!is_shown(totals_.bad)) {
     complain("... and {}; --verbose names them all", counted(totals_.bad - shown_max, "more bad row"));
   }
+  if (!is_shown(totals_.repeated)) {
+    complain("... and {}; --verbose names them all", counted(totals_.repeated - shown_max, "more such id"));
+  }
   print_summary();
 }
 
 void ImportReport::print_summary() const {
-  std::string by_state;
-  for (std::size_t i = 0; i < refused_by_state_.size(); ++i) {
-    if (refused_by_state_[i] == 0) continue;
-    by_state += fmt::format("{}{} {}", by_state.empty() ? "" : ", ", state_name(static_cast<State>(i)),
-                            refused_by_state_[i]);
-  }
   Table table({{""}, {"", Table::Align::right}, {""}});
   const auto number = [](std::uint64_t n) { return fmt::format("{}", n); };
   table.add({"rows", number(totals_.rows)});
-  table.add({"scheduled", number(totals_.scheduled)});
-  table.add({"rescheduled", number(totals_.rescheduled)});
-  table.add({"refused", number(totals_.refused), by_state});
+  table.add({"scheduled", number(totals_.scheduled),
+             style_.takes_over ? states_text(scheduled_by_state_) : std::string()});
+  if (style_.takes_over) {
+    table.add({"voided", number(totals_.voided)});
+    table.add({"grandfathered", number(totals_.grandfathered)});
+  } else {
+    table.add({"rescheduled", number(totals_.rescheduled)});
+  }
+  table.add({"refused", number(totals_.refused), states_text(refused_by_state_)});
+  if (style_.may_be_present) table.add({"present", number(totals_.present)});
   table.add({"bad", number(totals_.bad)});
   write_out(table.text());
 }
@@ -87,13 +213,15 @@ void ImportReport::print_summary_json(std::chrono::duration<double> elapsed) con
   json["scheduled"] = totals_.scheduled;
   json["rescheduled"] = totals_.rescheduled;
   json["refused"] = totals_.refused;
+  json["present"] = totals_.present;
   json["bad"] = totals_.bad;
-  Json by_state = Json::object();
-  for (std::size_t i = 0; i < refused_by_state_.size(); ++i) {
-    if (refused_by_state_[i] > 0)
-      by_state[std::string(state_name(static_cast<State>(i)))] = refused_by_state_[i];
+  json["refused_by_state"] = states_json(refused_by_state_);
+  if (style_.takes_over) {
+    json["scheduled_by_state"] = states_json(scheduled_by_state_);
+    json["conflicts"] = totals_.conflicts;
+    json["voided"] = totals_.voided;
+    json["grandfathered"] = totals_.grandfathered;
   }
-  json["refused_by_state"] = std::move(by_state);
   json["seconds"] = elapsed.count();
   print_json(json);
 }

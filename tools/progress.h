@@ -10,8 +10,8 @@ namespace duelease::tools {
 
 struct ProgressState {
   std::uint64_t rows = 0;
-  std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> bytes_total;  // Absent: a pipe, whose end is not known.
+  std::uint64_t done = 0;                // Of `total`: bytes, or rows.
+  std::optional<std::uint64_t> total{};  // Absent: the end is not known.
   std::chrono::milliseconds elapsed{0};
 };
 
@@ -21,12 +21,14 @@ std::string progress_line(const ProgressState& state);
 // Draws on standard error while that is a terminal, ten times a second at most; else does nothing.
 class Progress {
  public:
-  explicit Progress(std::optional<std::uint64_t> bytes_total);
+  Progress();
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(std::uint64_t rows, std::uint64_t bytes);
+  void show(std::uint64_t rows, std::uint64_t done, std::optional<std::uint64_t> total);
+  // What comes now is counted anew.
+  void restart() { start_ = Clock::now(); }
   // Takes the line off, so that other lines can be written; the next show() draws it again.
   void hide();
 
@@ -34,8 +36,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   const bool is_terminal_;
-  const std::optional<std::uint64_t> bytes_total_;
-  const Clock::time_point start_;
+  Clock::time_point start_;
   std::optional<Clock::time_point> drawn_;  // Empty: nothing is on the terminal.
 };
 

@@ -1,50 +1,79 @@
-// tools/row_mapper.h: what the columns of a CSV file mean, and the order that a row becomes.
+// tools/row_mapper.h: what the columns of a source mean, and the order that a row describes.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "csv_reader.h"
 #include "duelease/types.h"
+#include "source.h"
 #include "time_text.h"
 
 namespace duelease::tools {
 
 // What the user asked for.
-struct ImportPlan {
-  std::string queue;
-  std::string id_column;
-  std::string due_column;
-  std::vector<std::string> key_columns;  // As typed: each a column, or several with commas between.
-  std::optional<std::string> run;
-  EpochUnit due_unit = EpochUnit::automatic;
-  std::optional<std::uint8_t> priority;
-  std::optional<std::uint32_t> tries;
-  bool upsert = false;
+struct ColumnPlan {
+  std::string id{};
+  std::string due{};
+  std::vector<std::string> key{};  // As typed: each a column, or several with commas between.
+  EpochUnit unit = EpochUnit::automatic;
+  std::optional<std::string> status{};
+  std::map<std::string, State, std::less<>> states{};  // The words of the status column that are not ours.
+  std::optional<std::string> created{};
+  std::optional<std::string> ended{};
+
+  // Of all that is named above, each once; a name with a comma in it is not told from several.
+  std::vector<std::string> names() const;
+};
+
+// What a row says about an order.
+struct OrderRow {
+  std::string id{};
+  Time due{};
+  std::string payload{};
+  std::optional<std::string> key{};
+  State state = State::wait;
+  std::optional<Time> created{};
+  std::optional<Time> ended{};
+  // Not of the row itself: what was decided about it.
+  std::string error{};
+  bool grandfather = false;
 };
 
 class RowMapper {
  public:
   // Error: a column that is not there, or one that is there twice (a row is a JSON object by column name).
-  static Result<RowMapper> from_header(const ImportPlan& plan, std::vector<std::string> header);
+  static Result<RowMapper> from_header(const ColumnPlan& plan, std::vector<std::string> header);
 
-  // The error says which value of the row is wrong. A row must have as many fields as the header.
-  Result<ScheduleRequest> map(const CsvRow& row) const;
+  // The error says which value of the row is wrong. A row must have as many values as the header.
+  Result<OrderRow> map(SourceRow row) const;
 
  private:
-  RowMapper(const ImportPlan& plan, std::vector<std::string> header);
-  Result<> find_columns(const ImportPlan& plan);
+  RowMapper(const ColumnPlan& plan, std::vector<std::string> header);
+  Result<> find_columns();
+  Result<> find_column(const std::optional<std::string>& name, std::optional<std::size_t>& into) const;
   Result<std::size_t> column(std::string_view name) const;
-  std::string payload(const CsvRow& row) const;
 
-  ImportPlan plan_;
+  Result<> check_shape(const SourceRow& row) const;
+  Result<std::string> id(const SourceRow& row) const;
+  Result<std::optional<std::string>> key(const SourceRow& row) const;
+  Result<State> state(const SourceRow& row) const;
+  Result<Time> time(const SourceRow& row, std::size_t column) const;
+  // Absent where it is null or empty.
+  Result<std::optional<Time>> time_if_any(const SourceRow& row, std::optional<std::size_t> column) const;
+  std::string payload(const SourceRow& row) const;
+
+  ColumnPlan plan_;
   std::vector<std::string> header_;
   std::size_t id_ = 0;
   std::size_t due_ = 0;
   std::vector<std::size_t> key_;
+  std::optional<std::size_t> status_;
+  std::optional<std::size_t> created_;
+  std::optional<std::size_t> ended_;
 };
 
 // The dedup key of several values. One value is the key as it stands; several are joined with `|`, and `|`

@@ -57,6 +57,8 @@ class Target {
   virtual Result<std::optional<Order>> order(std::string_view queue, std::string_view id) = 0;
   virtual Result<Page> list(const ListRequest& request) = 0;
   virtual Result<std::string> why(std::string_view queue, std::string_view id) = 0;
+  virtual Result<std::vector<HistoryEntry>> history(std::string_view queue, std::string_view id,
+                                                    std::uint32_t limit) = 0;
   virtual Result<std::vector<std::string>> queues() = 0;
   virtual Result<Stats> stats(std::string_view queue) = 0;
   virtual Result<QueueSettings> queue_settings(std::string_view queue) = 0;
@@ -120,6 +122,10 @@ class TargetOn final : public Target {
   Result<Page> list(const ListRequest& request) override { return service_->list(request); }
   Result<std::string> why(std::string_view queue, std::string_view id) override {
     return service_->why(queue, id);
+  }
+  Result<std::vector<HistoryEntry>> history(std::string_view queue, std::string_view id,
+                                            std::uint32_t limit) override {
+    return service_->history(queue, id, limit);
   }
   Result<std::vector<std::string>> queues() override { return service_->queues(); }
   Result<Stats> stats(std::string_view queue) override { return service_->stats(queue); }

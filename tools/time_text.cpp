@@ -228,17 +228,22 @@ Result<Time> parse_due(std::string_view text, Time now) {
 }
 
 Result<Time> parse_timestamp(std::string_view text, EpochUnit unit) {
-  if (!is_whole_number(text)) return parse_calendar(text, Zone::utc_when_absent);
-  std::optional<std::int64_t> value = to_int64(text);
+  const std::string_view whole = text.substr(0, text.find('.'));
+  const std::string_view fraction = text.substr(std::min(whole.size() + 1, text.size()));
+  const bool digits = fraction.find_first_not_of("0123456789") == std::string_view::npos &&
+                      (whole.size() == text.size() || !fraction.empty());
+  if (!is_whole_number(whole) || !digits) return parse_calendar(text, Zone::utc_when_absent);
+  std::optional<std::int64_t> value = to_int64(whole);
   constexpr std::int64_t first_ms = 100'000'000'000;
   if (value && unit == EpochUnit::automatic) {
     const bool small = *value > -first_ms && *value < first_ms;
     unit = small ? EpochUnit::seconds : EpochUnit::milliseconds;
   }
   if (value && unit == EpochUnit::seconds) {
-    constexpr std::int64_t seconds_max = Duration::max().count() / 1000;
+    constexpr std::int64_t seconds_max = Duration::max().count() / 1000 - 1;
     if (*value > seconds_max || *value < -seconds_max) return out_of_range(text);
-    value = *value * 1000;
+    const std::int64_t ms = fraction.empty() ? 0 : Scanner(fraction).fraction().count();
+    value = *value * 1000 + (whole.starts_with('-') ? -ms : ms);
   }
   return checked_time(value, text);
 }

@@ -36,7 +36,8 @@ enum class EpochUnit : std::uint8_t {
 };
 
 // For a cell of a data file: a number by `unit`, a date, RFC 3339, or a date-time without zone, which is
-// taken as UTC ("2026-12-01 09:00", "2026-12-01T09:00:00.250"). "+DURATION" and "NOW" are not data.
+// taken as UTC ("2026-12-01 09:00", "2026-12-01T09:00:00.250"). Fractions are cut to milliseconds, those of a
+// number too ("1796115600.25"). "+DURATION" and "NOW" are not data.
 Result<Time> parse_timestamp(std::string_view text, EpochUnit unit);
 
 // "2026-12-01T09:00:00Z", with three digits of fraction when there is one. Outside the years 1-9999: the

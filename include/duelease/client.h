@@ -252,6 +252,10 @@ class Client final : public WorkSource {
   void list(ListRequest request, Callback<Page> done);
   Result<std::string> why(std::string_view queue, std::string_view id);
   void why(std::string_view queue, std::string_view id, Callback<std::string> done);
+  Result<std::vector<HistoryEntry>> history(std::string_view queue, std::string_view id,
+                                            std::uint32_t limit = 1000);
+  void history(std::string_view queue, std::string_view id, std::uint32_t limit,
+               Callback<std::vector<HistoryEntry>> done);
   Result<std::vector<std::string>> queues();
   void queues(Callback<std::vector<std::string>> done);
   Result<Stats> stats(std::string_view queue);

@@ -27,7 +27,7 @@
 // What a user would expect to happen in good order (a duplicate, a late report) is an Outcome, no error.
 //
 // Queues. A queue exists once an order was scheduled in it or its settings were set, and for ever. Until then
-// what is about the queue itself (pause, resume, list, reap, purge, stats, queue_settings, check) answers
+// what is about the queue itself (pause, resume, list, reap, purge, stats, queue_settings, check) or its history answers
 // Code::not_found, and names it; what is about one order answers that there is no such order; claim and pop
 // find nothing, or wait.
 #pragma once
@@ -211,6 +211,11 @@ class Engine {
   Result<Page> list(const ListRequest& request) const;
   // One line that says why the order is not being processed now, for a person.
   Result<std::string> why(std::string_view queue, std::string_view id) const;
+  // What happened to an order, oldest first; the newest `limit` of it, 1-10000. It is kept while the queue has
+  // QueueSettings::keep_history, for so long, and goes with the order when that is purged. Where none is kept, how
+  // earlier generations of the id ended (HistoryEvent::ended). Empty: nothing is known.
+  Result<std::vector<HistoryEntry>> history(std::string_view queue, std::string_view id,
+                                            std::uint32_t limit = 1000) const;
   Result<std::vector<std::string>> queues() const;
   Result<Stats> stats(std::string_view queue) const;
   Result<QueueSettings> queue_settings(std::string_view queue) const;

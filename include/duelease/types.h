@@ -343,6 +343,46 @@ struct Order {
       false;  // ABORTED because it was not in the source of a reconcile, see CancelRequest::since.
 };
 
+// What happened to an order. The numbers are stored: never change one.
+enum class HistoryEvent : std::uint8_t {
+  unknown = 0,      // Of a newer version.
+  scheduled = 1,    // To WAIT.
+  rescheduled = 2,  // WAIT at another due time, also by an upsert.
+  claimed = 3,      // To PROCESSING.
+  popped = 4,       // To SUCCESS.
+  completed = 5,    // To SUCCESS.
+  failed = 6,       // A worker reported a failure: to WAIT or FAILED, or ABORTED as the run had ended.
+  released = 7,     // A worker gave it back: to WAIT, or ABORTED as the run had ended.
+  reaped = 8,       // The lease ran out: to WAIT or FAILED, or ABORTED as the run had ended.
+  cancelled = 9,    // To ABORTED, from WAIT.
+  revoked = 10,     // To ABORTED, from PROCESSING: a cancel by force.
+  orphaned = 11,    // To ABORTED, from WAIT: its run had ended.
+  retried = 12,     // To WAIT, from FAILED.
+  lost = 13,        // To ABORTED: the store was damaged, and its record is gone.
+  ended = 14,       // An earlier generation of the id ended so, while no history was kept.
+  imported = 15,    // Taken over from elsewhere, in whatever state it had there.
+  vanished = 16,    // To ABORTED, from WAIT: it was not in the source of a reconcile.
+};
+
+// "scheduled", "claimed", ...: in small letters, so that `failed` is not taken for the state FAILED.
+std::string_view history_event_name(HistoryEvent event);
+HistoryEvent history_event_named(std::string_view name);
+
+// One transition of an order. An extend is none: the state stays.
+struct HistoryEntry {
+  HistoryEvent event = HistoryEvent::unknown;
+  State state = State::wait;  // After it.
+  Time at{};
+  std::optional<Time> due{};  // WAIT only.
+  std::string worker{};       // Of what happened to a lease: whose it was. Empty for a pop.
+  Token token{};              // The same; 0: there was no lease.
+  std::uint32_t attempt = 0;
+  std::string reason{};        // Why it failed or became void; cut to 256 bytes.
+  std::uint64_t sequence = 0;  // Of the change: entries stand in this order.
+
+  bool operator==(const HistoryEntry&) const = default;
+};
+
 struct Counts {
   std::uint64_t wait = 0;
   std::uint64_t processing = 0;
@@ -399,6 +439,9 @@ struct QueueSettings {
   std::uint32_t payload_bytes_max = 1024 * 1024;  // 0 - 64 MiB.
   // SUCCESS is purged, and blocks no longer, after this. 0 - 36500 days. Absent: never.
   std::optional<Duration> keep_success{};
+  // For how long the history of an order is kept, see Engine::history. It costs a write for each transition.
+  // 0 - 36500 days. 0: none is kept.
+  Duration keep_history{0};
   bool paused = false;  // Nothing is handed out; everything else goes on.
 
   bool operator==(const QueueSettings&) const = default;
@@ -415,6 +458,7 @@ struct QueueSetRequest {
   std::optional<std::uint32_t> backoff_jitter_percent{};
   std::optional<std::uint32_t> payload_bytes_max{};
   std::optional<std::optional<Duration>> keep_success{};  // Inner absent: for ever.
+  std::optional<Duration> keep_history{};
   std::optional<bool> paused{};
 };
 

@@ -16,6 +16,8 @@ inline constexpr std::size_t request_bytes_max = 128;
 inline constexpr std::size_t result_bytes_max = 1024 * 1024;
 inline constexpr std::size_t error_bytes_max = 4096;  // Longer ones are cut, not refused.
 
+inline constexpr std::size_t history_reason_bytes_max = 256;  // The same.
+
 inline constexpr std::size_t payload_bytes_ceiling = 64 * 1024 * 1024;  // Of QueueSettings.
 inline constexpr std::size_t app_write_count_max = 1000;
 inline constexpr std::size_t app_write_bytes_max = 4 * 1024 * 1024;  // Keys and values of one command.
@@ -29,6 +31,7 @@ inline constexpr std::size_t claim_queues_max = 64;
 inline constexpr std::uint32_t reap_count_max = 10'000;
 inline constexpr std::uint32_t purge_count_max = 100'000;
 inline constexpr std::uint32_t list_count_max = 10'000;
+inline constexpr std::uint32_t history_count_max = 10'000;
 
 // Times from 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z: all that RFC 3339 can write.
 inline constexpr std::int64_t time_ms_min = -62'135'596'800'000;

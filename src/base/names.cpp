@@ -56,6 +56,37 @@ std::string_view run_state_name(RunState state) {
   return "UNKNOWN";
 }
 
+std::string_view history_event_name(HistoryEvent event) {
+  switch (event) {
+    case HistoryEvent::unknown: break;
+    case HistoryEvent::scheduled: return "scheduled";
+    case HistoryEvent::rescheduled: return "rescheduled";
+    case HistoryEvent::claimed: return "claimed";
+    case HistoryEvent::popped: return "popped";
+    case HistoryEvent::completed: return "completed";
+    case HistoryEvent::failed: return "failed";
+    case HistoryEvent::released: return "released";
+    case HistoryEvent::reaped: return "reaped";
+    case HistoryEvent::cancelled: return "cancelled";
+    case HistoryEvent::revoked: return "revoked";
+    case HistoryEvent::orphaned: return "orphaned";
+    case HistoryEvent::retried: return "retried";
+    case HistoryEvent::lost: return "lost";
+    case HistoryEvent::ended: return "ended";
+    case HistoryEvent::imported: return "imported";
+    case HistoryEvent::vanished: return "vanished";
+  }
+  return "unknown";
+}
+
+HistoryEvent history_event_named(std::string_view name) {
+  for (int number = 1; number <= static_cast<int>(HistoryEvent::vanished); ++number) {
+    const auto event = static_cast<HistoryEvent>(number);
+    if (name == history_event_name(event)) return event;
+  }
+  return HistoryEvent::unknown;
+}
+
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::scheduled: return "SCHEDULED";

@@ -64,6 +64,7 @@ constexpr Kind<void> setting{read_done};
 constexpr Kind<std::optional<Order>> reading_order{protocol::read_order, repeatable};
 constexpr Kind<Page> listing{protocol::read_page, repeatable};
 constexpr Kind<std::string> reading_why{protocol::read_text, repeatable};
+constexpr Kind<std::vector<HistoryEntry>> reading_history{protocol::read_history, repeatable};
 constexpr Kind<std::vector<std::string>> reading_names{protocol::read_names, repeatable};
 constexpr Kind<Stats> reading_stats{protocol::read_stats, repeatable};
 constexpr Kind<QueueSettings> reading_settings{protocol::read_settings, repeatable};
@@ -459,6 +460,16 @@ Result<std::string> Client::why(std::string_view queue, std::string_view id) {
 }
 void Client::why(std::string_view queue, std::string_view id, Callback<std::string> done) {
   impl_->post(protocol::WhyRequest{std::string(queue), std::string(id)}, reading_why, std::move(done));
+}
+
+Result<std::vector<HistoryEntry>> Client::history(std::string_view queue, std::string_view id,
+                                                  std::uint32_t limit) {
+  return impl_->call(protocol::HistoryRequest{std::string(queue), std::string(id), limit}, reading_history);
+}
+void Client::history(std::string_view queue, std::string_view id, std::uint32_t limit,
+                     Callback<std::vector<HistoryEntry>> done) {
+  impl_->post(protocol::HistoryRequest{std::string(queue), std::string(id), limit}, reading_history,
+              std::move(done));
 }
 
 Result<std::vector<std::string>> Client::queues() {

@@ -300,7 +300,10 @@ class Check {
   }
 
   void check_numbers(std::string_view queue, std::string_view id, const model::Record& record) {
-    const std::uint64_t seen = std::max(static_cast<std::uint64_t>(record.token), record.sequence);
+    check_number(queue, id, std::max(static_cast<std::uint64_t>(record.token), record.sequence));
+  }
+
+  void check_number(std::string_view queue, std::string_view id, std::uint64_t seen) {
     highest_seen_ = std::max(highest_seen_, seen);
     if (seen <= last_sequence_) return;
     broken({.invariant = Invariant::tokens_in_range,
@@ -398,13 +401,17 @@ class Check {
   void check_history() {
     walk(Family::history, [&](std::string_view key, std::string_view value) {
       const std::string_view queue = key.substr(0, key.find('\0'));
-      const Result<model::Record> record = store::decode_ended(value);
-      if (!record) {
-        undecodable(Family::history, key, queue, "(history)", record.error().message);
-      } else {
-        check_numbers(queue, "(history)", *record);
-        recount_run(queue, *record);
+      const std::optional<store::HistoryName> name = store::parse_history_key(key);
+      const Result<store::HistoryRow> row = store::decode_history(value);
+      if (!name || !row) {
+        undecodable(Family::history, key, queue, "(history)",
+                    row ? "history under a key that does not parse" : row.error().message);
+        return;
       }
+      check_number(queue, name->id, name->sequence);
+      if (!row->ended) return;
+      check_numbers(queue, name->id, *row->ended);
+      recount_run(queue, *row->ended);
     });
   }
 

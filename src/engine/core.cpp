@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "model/history.h"
 #include "model/rules.h"
 #include "model/validate.h"
 #include "store/keys.h"
@@ -179,8 +180,12 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
 
 // The orders row says that the order is alive, but its record is in neither family. With the record its
 // payload is gone, so nobody may work on it: it is void, and its id free to be scheduled again.
-Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place,
-                                       Time now) {
+Result<Core::Located> Core::give_up_lost_order(QueueState& queue, std::string_view id,
+                                               const store::Place& place, Time now) {
+  const Result<HeldRun*> run = run_that_lists(queue, id);
+  if (!run) return Unexpected{run.error()};
+  const Result<std::uint32_t> generations = generations_before(queue, id);
+  if (!generations) return Unexpected{generations.error()};
   note_damage("order without its record", queue.name, id);
   Located out;
   out.where = Located::Where::ended;
@@ -191,13 +196,33 @@ Core::Located Core::give_up_lost_order(QueueState& queue, std::string_view id, c
   record.created_at = now;
   record.updated_at = now;
   record.sequence = next_sequence();
+  record.generation = 1 + *generations;
+  if (*run != nullptr) record.run = (*run)->run;
   record.error = "the record of this order was lost: the store was damaged";
   group_.erase(Family::leases, store::order_key(queue.name, id));  // One that does not decode may lie there.
-  end(queue, id, record);
-  const bool was_leased = queue.leases_missing > 0;
+  end(queue, id, record, HistoryEvent::lost);
+  // Its run may know better than the queue, which knows only how many leases it misses.
+  const bool was_leased =
+      queue.leases_missing > 0 && (*run == nullptr || (*run)->record.counts.processing > 0);
   if (was_leased) --queue.leases_missing;
-  moved(queue, was_leased ? State::processing : State::wait, State::aborted);
+  const State before = was_leased ? State::processing : State::wait;
+  moved(queue, before, State::aborted);
+  count_in_run(queue, record.run, before, State::aborted);
   return out;
+}
+
+// Of an order whose record is lost: how many lie in the history.
+Result<std::uint32_t> Core::generations_before(const QueueState& queue, std::string_view id) const {
+  const std::string prefix = store::history_prefix(queue.name, id);
+  const std::unique_ptr<store::Cursor> cursor =
+      group_.scan(Family::history, prefix, store::prefix_end(prefix));
+  std::uint32_t generations = 0;
+  for (; cursor->valid(); cursor->next()) {
+    const Result<store::HistoryRow> row = store::decode_history(cursor->value());
+    if (!row || row->ended) ++generations;
+  }
+  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+  return generations;
 }
 
 std::uint64_t Core::next_sequence() {
@@ -226,8 +251,17 @@ void Core::moved(QueueState& queue, std::optional<State> from, std::optional<Sta
   counts_changed_.push_back(&queue);
 }
 
-void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known) {
+void Core::note(const QueueState& queue, std::string_view id, const model::Record& record,
+                HistoryEvent event) {
+  if (queue.settings().keep_history == Duration{0}) return;
+  group_.put(Family::history, store::history_key(queue.name, id, record.sequence),
+             store::encode_entry(model::entry_of(record, event)));
+}
+
+void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,
+                   bool place_known) {
   DUELEASE_CHECK(record.state == State::wait);
+  note(queue, id, record, event);
   const store::Place place{record.priority, record.due};
   group_.put(Family::queue, store::queue_key(queue.name, place, id), store::encode_waiting(record));
   if (!place_known) group_.put(Family::orders, store::order_key(queue.name, id), store::encode_live(place));
@@ -249,8 +283,9 @@ void Core::dequeue(QueueState& queue, std::string_view id, const store::Place& p
 }
 
 // An order that was alive.
-void Core::end(QueueState& queue, std::string_view id, const model::Record& record) {
+void Core::end(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event) {
   DUELEASE_CHECK(record.state != State::wait && record.state != State::processing);
+  note(queue, id, record, event);
   group_.put(Family::orders, store::order_key(queue.name, id), store::encode_ended(record));
   const std::optional<std::string_view> owned_before = model::owned_key(record, State::wait);
   if (owned_before && !model::owned_key(record)) {
@@ -259,7 +294,7 @@ void Core::end(QueueState& queue, std::string_view id, const model::Record& reco
   if (record.run) group_.erase(Family::runs, store::run_order_key(queue.name, *record.run, id));
 }
 
-void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record) {
+void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record, HistoryEvent event) {
   const std::string key = held.key;
   const std::string_view id = std::string_view(key).substr(queue.name.size() + 1);
   const bool same_place = record.due == held.lease.record.due;
@@ -269,9 +304,9 @@ void Core::leave_lease(QueueState& queue, HeldLease& held, model::Record record)
   moved(queue, State::processing, record.state);
   count_in_run(queue, record.run, State::processing, record.state);
   if (record.state == State::wait) {
-    enqueue(queue, id, record, same_place);
+    enqueue(queue, id, record, event, same_place);
   } else {
-    end(queue, id, record);
+    end(queue, id, record, event);
   }
 }
 

@@ -151,7 +151,8 @@ class Core {
 
   // core_sweep.cpp
   void sweep_all(Now now);
-  void sweep(QueueState& queue, Now now);
+  void sweep_successes(QueueState& queue, Now now);
+  void sweep_history(QueueState& queue, Now now);
 
   // core_orders.cpp: one function a command
   Answered on(ScheduleRequest request, const Command& command);
@@ -189,11 +190,14 @@ class Core {
   void set_run_deadline(HeldRun& run, std::optional<Monotonic> deadline);
   void beat(HeldRun& run, Now now);
   void end_run(HeldRun& run, RunState state, std::string_view reason, Now now);
+  // The run whose live order it is, by the rows of family runs: for an order whose record is lost.
+  Result<HeldRun*> run_that_lists(const QueueState& queue, std::string_view id);
   void count_in_run(const QueueState& queue, const std::optional<std::string>& run, std::optional<State> from,
                     std::optional<State> to);
   bool is_orphan(const QueueState& queue, const model::Record& record);
   void abort_if_orphan(const QueueState& queue, model::Record& record, Time now);
-  void leave_queue(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record);
+  void leave_queue(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
+                   HistoryEvent event);
   void abort_orphan(QueueState& queue, std::string_view id, const store::Place& place, model::Record& record,
                     Time now);
   void begin_sweep(HeldRun& run);
@@ -235,16 +239,22 @@ class Core {
   QueueState* find_queue(std::string_view name);
   Result<QueueState*> find_or_add_queue(std::string_view name);
   Result<Located> locate(QueueState& queue, std::string_view id, Time now);
-  Located give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place, Time now);
+  Result<Located> give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place,
+                                     Time now);
+  Result<std::uint32_t> generations_before(const QueueState& queue, std::string_view id) const;
   std::uint64_t next_sequence();
   void keep_above(const model::Record& record);
   std::size_t head_limit(const QueueState& queue) const;
   void moved(QueueState& queue, std::optional<State> from, std::optional<State> to);
+  // Every transition comes by one of enqueue(), lease_out() and end(), with its record as it is now and what it was:
+  // these note it in the history.
+  void note(const QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event);
   // `place_known`: the orders row says already where the queue entry is.
-  void enqueue(QueueState& queue, std::string_view id, const model::Record& record, bool place_known);
+  void enqueue(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,
+               bool place_known);
   void dequeue(QueueState& queue, std::string_view id, const store::Place& place);
-  void end(QueueState& queue, std::string_view id, const model::Record& record);
-  void leave_lease(QueueState& queue, HeldLease& held, model::Record record);
+  void end(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event);
+  void leave_lease(QueueState& queue, HeldLease& held, model::Record record, HistoryEvent event);
   void write_app(std::vector<AppWrite> writes);
   void note_damage(const std::string& what, std::string_view queue, std::string_view id);
   void log(LogLevel level, const std::string& text) const;

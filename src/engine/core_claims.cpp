@@ -84,7 +84,7 @@ Core::Answered Core::on(PopRequest request, const Command& command) {
     model::succeed(record, "", command.now.wall);
     record.sequence = sequence;
     group_.erase(Family::queue, std::move(entry.key));
-    end(*queue, entry.id, record);
+    end(*queue, entry.id, record, HistoryEvent::popped);
     moved(*queue, State::wait, State::success);
     count_in_run(*queue, record.run, State::wait, State::success);
     out.push_back(Claimed{queue->name, std::move(entry.id), Token{sequence}, record.attempt, command.now.wall,
@@ -124,6 +124,7 @@ Claimed Core::lease_out(QueueState& queue, DueEntry entry, const ClaimRequest& r
   std::string key = store::order_key(queue.name, entry.id);
   group_.erase(Family::queue, std::move(entry.key));
   group_.put(Family::leases, key, store::encode_lease(lease));
+  note(queue, entry.id, lease.record, HistoryEvent::claimed);
   moved(queue, State::wait, State::processing);
   count_in_run(queue, lease.record.run, State::wait, State::processing);
   const model::Record& record = lease.record;

@@ -58,6 +58,7 @@ Result<> Core::load_meta() {
     }
     // What they were, nobody knows any more. Nobody can work with a store that does not open, either.
     note_damage("undecodable settings, now the defaults", queue.name, "?");
+    queue.row.may_have_history = true;  // Until the sweep has looked.
     group_.put(Family::meta, store::settings_key(queue.name), store::encode_settings(queue.row));
   });
   if (!settings) return settings;

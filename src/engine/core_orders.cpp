@@ -65,21 +65,28 @@ Core::Answered Core::schedule_free(QueueState& queue, ScheduleRequest request, L
 // FAILED, ABORTED or nothing was there before.
 Core::Answered Core::start_generation(QueueState& queue, ScheduleRequest request, const Located& before,
                                       Time now) {
+  const bool again = before.where == Located::Where::ended;
+  std::string old_key;
+  std::optional<std::string> noted;  // How the generation before came to its end.
+  if (again) old_key = store::history_key(queue.name, request.id, before.record.sequence);
+  if (again && queue.row.may_have_history) {
+    Result<std::optional<std::string>> row = group_.get(Family::history, old_key);
+    if (!row) return Unexpected{row.error()};
+    noted = std::move(*row);
+  }
   model::Record record = model::schedule(request, queue.settings(), now);
   record.sequence = next_sequence();
-  const bool again = before.where == Located::Where::ended;
   if (again) {
-    const model::Record& old = before.record;
-    record.generation = old.generation + 1;
+    record.generation = before.record.generation + 1;
     // Tokens of the generations before are below this one's: the sequence only rises.
-    group_.put(Family::history, store::history_key(queue.name, request.id, old.sequence),
-               store::encode_ended(old));
+    group_.put(Family::history, std::move(old_key),
+               store::encode_generation(noted.value_or(""), before.record));
   }
   if (const std::optional<std::string_view> owned = model::owned_key(record)) {
     group_.put(Family::dedup, store::dedup_key(queue.name, *owned), request.id);
   }
   if (record.run) group_.put(Family::runs, store::run_order_key(queue.name, *record.run, request.id), "");
-  enqueue(queue, request.id, record, false);
+  enqueue(queue, request.id, record, HistoryEvent::scheduled, false);
   count_in_run(queue, record.run, std::nullopt, State::wait);
   moved(queue, again ? std::optional<State>(before.record.state) : std::nullopt, State::wait);
   write_app(std::move(request.app_writes));
@@ -99,7 +106,7 @@ Core::Answered Core::upsert(QueueState& queue, ScheduleRequest request, Located 
   record.sequence = next_sequence();
   const bool same_place = store::Place{record.priority, record.due} == located.place;
   if (!same_place) dequeue(queue, request.id, located.place);
-  enqueue(queue, request.id, record, same_place);
+  enqueue(queue, request.id, record, HistoryEvent::rescheduled, same_place);
   write_app(std::move(request.app_writes));
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
@@ -153,7 +160,7 @@ Core::Answered Core::move(QueueState& queue, std::string_view id, Located locate
   record.sequence = next_sequence();
   const bool same_place = record.due == located.place.due;
   if (!same_place) dequeue(queue, id, located.place);
-  enqueue(queue, id, record, same_place);
+  enqueue(queue, id, record, HistoryEvent::rescheduled, same_place);
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
 
@@ -175,7 +182,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
       Result<model::Record> record = whole_record(*located->held);
       if (!record) return Unexpected{record.error()};
       model::abort(*record, command.now.wall);
-      leave_lease(*queue, *located->held, std::move(*record));
+      leave_lease(*queue, *located->held, std::move(*record), HistoryEvent::revoked);
       return Reply{aborted()};
     }
     case Located::Where::waiting: break;
@@ -187,7 +194,8 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
   } else {
     model::abort(record, command.now.wall);
   }
-  leave_queue(*queue, request.id, located->place, record);
+  leave_queue(*queue, request.id, located->place, record,
+              request.since ? HistoryEvent::vanished : HistoryEvent::cancelled);
   return Reply{aborted()};
 }
 
@@ -214,7 +222,7 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
   }
   record.sequence = next_sequence();
   if (record.run) group_.put(Family::runs, store::run_order_key(queue->name, *record.run, request.id), "");
-  enqueue(*queue, request.id, record, false);
+  enqueue(*queue, request.id, record, HistoryEvent::retried, false);
   moved(*queue, State::failed, State::wait);
   count_in_run(*queue, record.run, State::failed, State::wait);
   return Reply{waiting(Outcome::requeued, record.due)};
@@ -225,7 +233,9 @@ Core::Answered Core::on(QueueSetRequest request, const Command& command) {
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
   (*queue)->row.settings = model::apply(request, (*queue)->settings());
-  if ((*queue)->settings().keep_success) (*queue)->sweep_next = command.now.monotonic;
+  if ((*queue)->settings().keep_success) (*queue)->success_sweep.next = command.now.monotonic;
+  if ((*queue)->settings().keep_history > Duration{0}) (*queue)->row.may_have_history = true;
+  if (request.keep_history) (*queue)->history_sweep = Sweep{.next = command.now.monotonic};
   touch(**queue);
   group_.put(Family::meta, store::settings_key(request.queue), store::encode_settings((*queue)->row));
   return Reply{(*queue)->settings()};
@@ -233,20 +243,20 @@ Core::Answered Core::on(QueueSetRequest request, const Command& command) {
 
 // The reads come first here too: a history that cannot be read keeps its order.
 Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::Record& record) {
-  std::vector<std::string> generations;
-  std::vector<std::pair<std::string, State>> runs;  // Whose orders these generations were.
-  if (record.generation > 1) {
+  std::vector<std::string> rows;
+  std::vector<std::pair<std::string, State>> runs;  // Whose orders the earlier generations were.
+  if (record.generation > 1 || queue.row.may_have_history) {
     const std::string prefix = store::history_prefix(queue.name, id);
     const std::unique_ptr<store::Cursor> cursor =
         group_.scan(Family::history, prefix, store::prefix_end(prefix));
     for (; cursor->valid(); cursor->next()) {
-      generations.emplace_back(cursor->key());
-      const Result<model::Record> old = store::decode_ended(cursor->value());
-      if (old && old->run) runs.emplace_back(*old->run, old->state);
+      rows.emplace_back(cursor->key());
+      const Result<store::HistoryRow> row = store::decode_history(cursor->value());
+      if (row && row->ended && row->ended->run) runs.emplace_back(*row->ended->run, row->ended->state);
     }
     if (Result<> read = cursor->status(); !read) return read;
   }
-  for (std::string& key : generations) group_.erase(Family::history, std::move(key));
+  for (std::string& key : rows) group_.erase(Family::history, std::move(key));
   group_.erase(Family::orders, store::order_key(queue.name, id));
   if (const std::optional<std::string_view> owned = model::owned_key(record)) {
     group_.erase(Family::dedup, store::dedup_key(queue.name, *owned));

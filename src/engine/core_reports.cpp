@@ -69,7 +69,7 @@ Core::Answered Core::on(CompleteRequest request, const Command& command) {
   Result<model::Record> record = whole_record(*held);
   if (!record) return Unexpected{record.error()};
   model::succeed(*record, std::move(request.result).value_or(""), command.now.wall);
-  leave_lease(*find_queue(request.queue), *held, std::move(*record));
+  leave_lease(*find_queue(request.queue), *held, std::move(*record), HistoryEvent::completed);
   write_app(std::move(request.app_writes));
   return Reply{Answer{.outcome = Outcome::completed, .state = State::success}};
 }
@@ -83,7 +83,7 @@ Core::Answered Core::on(FailRequest request, const Command& command) {
   model::report_failure(*record, request, queue.settings(), command.now.wall, command.seed);
   abort_if_orphan(queue, *record, command.now.wall);
   const Answer answer = left(*record);
-  leave_lease(queue, *held, std::move(*record));
+  leave_lease(queue, *held, std::move(*record), HistoryEvent::failed);
   return Reply{answer};
 }
 
@@ -96,7 +96,7 @@ Core::Answered Core::on(ReleaseRequest request, const Command& command) {
   QueueState& queue = *find_queue(request.queue);
   abort_if_orphan(queue, *record, command.now.wall);
   const Answer answer = left(*record);
-  leave_lease(queue, *held, std::move(*record));
+  leave_lease(queue, *held, std::move(*record), HistoryEvent::released);
   return Reply{answer};
 }
 
@@ -144,7 +144,7 @@ std::uint64_t Core::reap(const std::vector<std::string>& keys, Now now) {
     QueueState& queue = *find_queue(name.queue);
     model::lose_lease(*record, now.wall);
     abort_if_orphan(queue, *record, now.wall);
-    leave_lease(queue, held, std::move(*record));
+    leave_lease(queue, held, std::move(*record), HistoryEvent::reaped);
     ++reaped;
   }
   return reaped;

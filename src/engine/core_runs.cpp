@@ -237,6 +237,19 @@ void Core::count_in_run(const QueueState& queue, const std::optional<std::string
   if ((*found)->record.counts.wait == 0) end_sweep(**found);
 }
 
+// Runs with live orders are all in memory: a look for each of the queue's, which is fine for damage.
+Result<HeldRun*> Core::run_that_lists(const QueueState& queue, std::string_view id) {
+  const std::string prefix = store::queue_prefix(queue.name);
+  for (auto next = runs_.lower_bound(prefix); next != runs_.end() && next->first.starts_with(prefix);
+       ++next) {
+    const Result<std::optional<std::string>> listed =
+        group_.get(Family::runs, store::run_order_key(queue.name, next->second.run, id));
+    if (!listed) return Unexpected{listed.error()};
+    if (*listed) return &next->second;
+  }
+  return nullptr;
+}
+
 // A WAIT order whose run has ended. One whose run cannot be found is somebody's order, and left alone.
 bool Core::is_orphan(const QueueState& queue, const model::Record& record) {
   if (!record.run) return false;
@@ -253,10 +266,10 @@ void Core::abort_if_orphan(const QueueState& queue, model::Record& record, Time 
 
 // An order that waited, and has ended now.
 void Core::leave_queue(QueueState& queue, std::string_view id, const store::Place& place,
-                       model::Record& record) {
+                       model::Record& record, HistoryEvent event) {
   record.sequence = next_sequence();
   dequeue(queue, id, place);
-  end(queue, id, record);
+  end(queue, id, record, event);
   moved(queue, State::wait, record.state);
   count_in_run(queue, record.run, State::wait, record.state);
 }
@@ -265,7 +278,7 @@ void Core::abort_orphan(QueueState& queue, std::string_view id, const store::Pla
                         model::Record& record, Time now) {
   model::abort(record, now);
   record.error = "run " + *record.run + " has ended";
-  leave_queue(queue, id, place, record);
+  leave_queue(queue, id, place, record, HistoryEvent::orphaned);
 }
 
 // ---- Upkeep -------------------------------------------------------------------------------------

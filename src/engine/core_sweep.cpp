@@ -1,13 +1,17 @@
-// Retention: successes that are kept for a time only.
+// Retention: successes and entries of the history that are kept for a time only.
 //
 // That they no longer block is decided exactly, when somebody schedules the id or key (model::blocks). The
 // sweep only gives their space back, so it may be late. It walks the orders of the queue, a bounded part
 // at a time, and then rests: an index by time of completion would find them without a walk, and cost every
-// complete a seventh write.
+// complete a seventh write. The same with the history: reads leave out what is kept no longer, and the sweep walks.
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "engine/core.h"
+#include "model/history.h"
 #include "model/rules.h"
 #include "store/keys.h"
 #include "store/records.h"
@@ -16,13 +20,18 @@ namespace duelease::engine {
 
 namespace {
 
-constexpr Duration rest_min{1'000};
-constexpr Duration rest_max{3'600'000};
-
-// A tenth of the retention; and ten times as long as the walk took, at some 1,000 rows a millisecond.
-Duration rest(Duration keep, std::uint64_t rows) {
-  const Duration share = std::clamp(keep / 10, rest_min, rest_max);
+// A share of the retention; and ten times as long as the walk took, at some 1,000 rows a millisecond.
+Duration rest(Duration share, std::uint64_t rows) {
   return std::max(share, Duration{static_cast<std::int64_t>(rows / 100)});
+}
+
+Duration rest_of_successes(Duration keep, std::uint64_t rows) {
+  return rest(std::clamp(keep / 10, Duration{1'000}, Duration{3'600'000}), rows);
+}
+
+// There are more rows than orders, and nothing hangs on them: each is walked over some 16 times in all.
+Duration rest_of_history(Duration keep, std::uint64_t rows) {
+  return rest(std::max(keep / 16, Duration{60'000}), rows);
 }
 
 }  // namespace
@@ -30,23 +39,24 @@ Duration rest(Duration keep, std::uint64_t rows) {
 void Core::sweep_all(Now now) {
   look_at_touched();
   for (auto next = sweeps_.begin(); next != sweeps_.end() && next->first <= now.monotonic; ++next) {
-    sweep(*find_queue(next->second), now);
+    QueueState& queue = *find_queue(next->second);
+    const auto is_due = [&](std::optional<Monotonic> sweep) { return sweep && *sweep <= now.monotonic; };
+    if (is_due(queue.next_success_sweep())) sweep_successes(queue, now);
+    if (is_due(queue.next_history_sweep())) sweep_history(queue, now);
   }
 }
 
-void Core::sweep(QueueState& queue, Now now) {
+void Core::sweep_successes(QueueState& queue, Now now) {
+  Sweep& sweep = queue.success_sweep;
   touch(queue);
   const std::optional<Duration> keep = queue.settings().keep_success;
   const std::string prefix = store::queue_prefix(queue.name);
-  if (!queue.sweep_from) {
-    queue.sweep_from = prefix;
-    queue.sweep_rows = 0;
-  }
+  if (!sweep.from) sweep = Sweep{.from = prefix};
   const std::unique_ptr<store::Cursor> cursor =
-      store_.scan(store::Family::orders, *queue.sweep_from, store::prefix_end(prefix));
+      store_.scan(store::Family::orders, *sweep.from, store::prefix_end(prefix));
   for (std::uint32_t i = 0; cursor->valid() && i < limits::purge_pass_max; ++i, cursor->next()) {
-    ++queue.sweep_rows;
-    queue.sweep_from = std::string(cursor->key()) + '\0';
+    ++sweep.rows;
+    sweep.from = std::string(cursor->key()) + '\0';
     const Result<store::OrderRow> row = store::decode_order(cursor->value());
     const auto* ended = row ? std::get_if<model::Record>(&*row) : nullptr;
     if (ended == nullptr || ended->state != State::success || model::blocks(*ended, keep, now.wall)) continue;
@@ -67,8 +77,44 @@ void Core::sweep(QueueState& queue, Now now) {
   if (Result<> read = cursor->status(); !read) {
     log(LogLevel::error, "sweeping queue " + queue.name + ": " + read.error().message);
   }
-  queue.sweep_from.reset();
-  queue.sweep_next = now.monotonic + rest(*keep, queue.sweep_rows);
+  sweep.from.reset();
+  sweep.next = now.monotonic + rest_of_successes(*keep, sweep.rows);
+}
+
+// With an earlier generation of an id goes what its run counts of it.
+void Core::sweep_history(QueueState& queue, Now now) {
+  touch(queue);
+  Sweep& sweep = queue.history_sweep;
+  const Duration keep = queue.settings().keep_history;
+  const std::string prefix = store::queue_prefix(queue.name);
+  if (!sweep.from) sweep = Sweep{.from = prefix};
+  std::vector<std::string> stale;
+  std::vector<model::Record> generations;
+  // The open group is looked through too: what is in it may have been purged, or scheduled again.
+  const std::unique_ptr<store::Cursor> cursor =
+      group_.scan(store::Family::history, *sweep.from, store::prefix_end(prefix));
+  for (std::uint32_t i = 0; cursor->valid() && i < limits::purge_pass_max; ++i, cursor->next()) {
+    ++sweep.rows;
+    sweep.from = std::string(cursor->key()) + '\0';
+    Result<store::HistoryRow> row = store::decode_history(cursor->value());
+    if (!row) continue;  // check() names it.
+    const Time at = row->entry ? row->entry->at : row->ended->updated_at;
+    if (model::is_kept(at, row->ended.has_value(), keep, now.wall)) continue;
+    stale.emplace_back(cursor->key());
+    if (row->ended) generations.push_back(std::move(*row->ended));
+  }
+  const bool is_through = !cursor->valid();
+  const Result<> read = cursor->status();
+  for (std::string& key : stale) group_.erase(store::Family::history, std::move(key));
+  for (const model::Record& old : generations) count_in_run(queue, old.run, old.state, std::nullopt);
+  if (!is_through) return;
+  if (!read)
+    log(LogLevel::error, "sweeping the history of queue " + queue.name + ": " + read.error().message);
+  sweep.from.reset();
+  sweep.next = now.monotonic + rest_of_history(keep, sweep.rows);
+  if (keep > Duration{0} || !read) return;
+  queue.row.may_have_history = false;
+  group_.put(store::Family::meta, store::settings_key(queue.name), store::encode_settings(queue.row));
 }
 
 }  // namespace duelease::engine

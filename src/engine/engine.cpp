@@ -566,6 +566,11 @@ Result<std::string> Engine::why(std::string_view queue, std::string_view id) con
   return engine::read_why(*impl_->store->snapshot(), queue, id, now.wall, impl_->lease_end(now));
 }
 
+Result<std::vector<HistoryEntry>> Engine::history(std::string_view queue, std::string_view id,
+                                                  std::uint32_t limit) const {
+  return engine::read_history(*impl_->store->snapshot(), queue, id, limit, impl_->now().wall);
+}
+
 Result<Run> Engine::run(std::string_view queue, std::string_view run) const {
   return engine::read_run(*impl_->store->snapshot(), queue, run);
 }

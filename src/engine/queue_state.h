@@ -1,6 +1,7 @@
 // engine/queue_state.h: what the core keeps in memory of each queue.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,16 @@
 #include "store/records.h"
 
 namespace duelease::engine {
+
+// A walk over rows of a queue, a bounded part at a time, that gives the space of what is kept no longer back: the one
+// under way goes on at `from`; else the next begins at `next`.
+struct Sweep {
+  std::optional<std::string> from{};
+  std::uint64_t rows = 0;
+  Monotonic next = Monotonic::min();
+
+  Monotonic due() const { return from ? Monotonic::min() : next; }
+};
 
 struct QueueState {
   std::string name;
@@ -25,10 +36,8 @@ struct QueueState {
   std::uint64_t leases_missing = 0;
   std::optional<std::string> scrub_from;
 
-  // Retention of successes: the sweep under way goes on from `sweep_from`; else the next begins then.
-  std::optional<std::string> sweep_from;
-  std::uint64_t sweep_rows = 0;
-  Monotonic sweep_next = Monotonic::min();
+  Sweep success_sweep;
+  Sweep history_sweep;
 
   // Since the core last looked. The times are those under which it finds the queue.
   bool touched = false;
@@ -46,10 +55,19 @@ struct QueueState {
     return earliest;
   }
 
-  // Nothing: there is nothing to sweep.
-  std::optional<Monotonic> next_sweep() const {
+  // Each, nothing: there is nothing to sweep.
+  std::optional<Monotonic> next_success_sweep() const {
     if (!settings().keep_success || counts.success == 0) return std::nullopt;
-    return sweep_from ? Monotonic::min() : sweep_next;
+    return success_sweep.due();
+  }
+  std::optional<Monotonic> next_history_sweep() const {
+    if (!row.may_have_history) return std::nullopt;
+    return history_sweep.due();
+  }
+  std::optional<Monotonic> next_sweep() const {
+    const std::optional<Monotonic> success = next_success_sweep();
+    const std::optional<Monotonic> history = next_history_sweep();
+    return success && history ? std::min(*success, *history) : (success ? success : history);
   }
 };
 

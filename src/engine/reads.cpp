@@ -1,11 +1,14 @@
 #include "engine/reads.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "base/quote.h"
 #include "engine/command.h"
+#include "model/history.h"
 #include "model/validate.h"
 #include "store/keys.h"
 #include "store/records.h"
@@ -274,6 +277,32 @@ Result<QueueSettings> read_settings(const store::Reader& reader, std::string_vie
   const Result<store::SettingsRow> row = store::decode_settings(*rows->settings);
   if (!row) return Unexpected{row.error()};
   return row->settings;
+}
+
+// Its rows are walked from the oldest on: no more than that of what happened to one order within its retention.
+Result<std::vector<HistoryEntry>> read_history(const store::Reader& reader, std::string_view queue,
+                                               std::string_view id, std::uint32_t limit, Time now) {
+  if (Result<> valid = model::validate_history(queue, id, limit); !valid) return Unexpected{valid.error()};
+  const Result<QueueSettings> settings = read_settings(reader, queue);
+  if (!settings) return Unexpected{settings.error()};
+  const std::string prefix = store::history_prefix(queue, id);
+  const std::unique_ptr<store::Cursor> cursor =
+      reader.scan(Family::history, prefix, store::prefix_end(prefix));
+  std::deque<HistoryEntry> newest;
+  for (; cursor->valid(); cursor->next()) {
+    const std::optional<store::HistoryName> name = store::parse_history_key(cursor->key());
+    if (!name) return unreadable(queue, id, "a row of its history has a key that does not parse");
+    const Result<store::HistoryRow> row = store::decode_history(cursor->value());
+    if (!row) return unreadable(queue, id, row.error().message);
+    HistoryEntry entry = row->entry ? *row->entry : model::entry_of(*row->ended, HistoryEvent::ended);
+    if (!model::is_kept(entry.at, row->ended.has_value(), settings->keep_history, now)) continue;
+    entry.sequence = name->sequence;
+    newest.push_back(std::move(entry));
+    if (newest.size() > limit) newest.pop_front();
+  }
+  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+  return std::vector<HistoryEntry>(std::make_move_iterator(newest.begin()),
+                                   std::make_move_iterator(newest.end()));
 }
 
 Result<Stats> read_stats(const store::Reader& reader, std::string_view queue, Time now) {

@@ -3,6 +3,7 @@
 // longer takes writes. Each `now` must be within the calendar, see model::in_calendar().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ Result<std::optional<Order>> read_order(const store::Reader& reader, std::string
 Result<Page> read_list(const store::Reader& reader, const ListRequest& request);
 Result<std::string> read_why(const store::Reader& reader, std::string_view queue, std::string_view id,
                              Time now, const LeaseEnd& lease_end = {});
+// Oldest first; the newest `limit`.
+Result<std::vector<HistoryEntry>> read_history(const store::Reader& reader, std::string_view queue,
+                                               std::string_view id, std::uint32_t limit, Time now);
 // not_found when there is no such queue.
 Result<> find_queue(const store::Reader& reader, std::string_view queue);
 Result<std::vector<std::string>> read_queues(const store::Reader& reader);

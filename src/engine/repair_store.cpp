@@ -268,8 +268,10 @@ class Repair {
   void put_row(const std::string& queue, const std::string& id, const Parts& parts,
                const store::Place& place) {
     if (parts.ended) {
-      group_.put(Family::history, store::history_key(queue, id, parts.ended->sequence),
-                 store::encode_ended(*parts.ended));
+      const std::string key = store::history_key(queue, id, parts.ended->sequence);
+      const Result<std::optional<std::string>> noted = group_.get(Family::history, key);
+      group_.put(Family::history, key,
+                 store::encode_generation(noted && *noted ? **noted : "", *parts.ended));
     }
     group_.put(Family::orders, store::order_key(queue, id), store::encode_live(place));
     did("put back its row");

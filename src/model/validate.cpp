@@ -243,14 +243,24 @@ Result<> validate(const QueueSetRequest& request) {
     }
   }
   if (request.keep_success && *request.keep_success) {
-    return in_range("time to keep successes (ms)", (*request.keep_success)->count(), 0, limits::keep_ms_max);
+    if (Result<> r =
+            in_range("time to keep successes (ms)", (*request.keep_success)->count(), 0, limits::keep_ms_max);
+        !r) {
+      return r;
+    }
   }
-  return {};
+  if (!request.keep_history) return {};
+  return in_range("time to keep history (ms)", request.keep_history->count(), 0, limits::keep_ms_max);
 }
 
 Result<> validate(const ListRequest& request) {
   if (Result<> r = validate_queue_name(request.queue); !r) return r;
   return in_range("limit", request.limit, 1, limits::list_count_max);
+}
+
+Result<> validate_history(std::string_view queue, std::string_view id, std::uint32_t limit) {
+  if (Result<> r = validate_name(queue, id); !r) return r;
+  return in_range("limit", limit, 1, limits::history_count_max);
 }
 
 Result<> validate_run(std::string_view queue, std::string_view run) {
@@ -295,6 +305,7 @@ QueueSettings apply(const QueueSetRequest& request, QueueSettings settings) {
   if (request.backoff_jitter_percent) settings.backoff_jitter_percent = *request.backoff_jitter_percent;
   if (request.payload_bytes_max) settings.payload_bytes_max = *request.payload_bytes_max;
   if (request.keep_success) settings.keep_success = *request.keep_success;
+  if (request.keep_history) settings.keep_history = *request.keep_history;
   if (request.paused) settings.paused = *request.paused;
   return settings;
 }

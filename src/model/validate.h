@@ -2,6 +2,7 @@
 // and the limit. Sizes that depend on the queue's settings are checked with the settings at hand.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,7 @@ Result<> validate(const ReapRequest& request);
 Result<> validate(const PurgeRequest& request);
 Result<> validate(const QueueSetRequest& request);
 Result<> validate(const ListRequest& request);
+Result<> validate_history(std::string_view queue, std::string_view id, std::uint32_t limit);
 Result<> validate(const RunOpenRequest& request);
 Result<> validate(const RunStartRequest& request);
 Result<> validate(const RunBeatRequest& request);

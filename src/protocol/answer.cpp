@@ -94,6 +94,11 @@ std::optional<RunState> run_state_named(std::string_view name) {
   return std::nullopt;
 }
 
+bool read(const Value& value, HistoryEvent& out) {
+  out = history_event_named(value.text);
+  return value.kind == Kind::bulk;
+}
+
 bool read(const Value& value, RunState& out) {
   const std::optional<RunState> state = run_state_named(value.text);
   out = state.value_or(RunState::creating);
@@ -317,6 +322,21 @@ Result<Page> read_page(const Value& value) {
   return page;
 }
 
+Result<std::vector<HistoryEntry>> read_history(const Value& value) {
+  if (value.kind != Kind::array) return refusal_or_unfit("an array of entries", value);
+  std::vector<HistoryEntry> entries(value.array.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    HistoryEntry& entry = entries[i];
+    Fields fields("an entry of a history", value.array[i]);
+    fields.field("at", entry.at).field("event", entry.event).field("state", entry.state);
+    fields.field("due", entry.due).field("worker", OrEmpty{entry.worker}).field("token", entry.token);
+    fields.field("attempt", entry.attempt).field("reason", OrEmpty{entry.reason});
+    fields.field("sequence", entry.sequence);
+    if (Result<> done = fields.done(); !done) return Unexpected{done.error()};
+  }
+  return entries;
+}
+
 Result<std::vector<std::string>> read_names(const Value& value) {
   std::vector<std::string> names;
   if (!read(value, names)) return refusal_or_unfit("an array of names", value);
@@ -340,7 +360,8 @@ Result<QueueSettings> read_settings(const Value& value) {
   fields.field("backoff_base", settings.backoff_base).field("backoff_cap", settings.backoff_cap);
   fields.field("backoff_jitter_percent", settings.backoff_jitter_percent);
   fields.field("payload_bytes_max", settings.payload_bytes_max);
-  fields.field("keep_success", settings.keep_success).field("paused", settings.paused);
+  fields.field("keep_success", settings.keep_success);
+  fields.field("keep_history", settings.keep_history).field("paused", settings.paused);
   return when(fields.done(), settings);
 }
 

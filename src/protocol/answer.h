@@ -87,6 +87,7 @@ Result<std::vector<Claimed>> read_claimed(const Value& value);
 Result<std::optional<Order>> read_order(const Value& value);
 Result<ReadMark> read_mark(const Value& value);
 Result<Page> read_page(const Value& value);
+Result<std::vector<HistoryEntry>> read_history(const Value& value);
 Result<std::vector<std::string>> read_names(const Value& value);
 Result<Stats> read_stats(const Value& value);
 Result<QueueSettings> read_settings(const Value& value);

@@ -185,6 +185,26 @@ void print_page(std::string& out, const Page& page) {
   print_names(out, page.ids);
 }
 
+void print_history(std::string& out, std::span<const HistoryEntry> entries) {
+  const auto field = [&out](std::string_view name) -> std::string& {
+    print_bulk(out, name);
+    return out;
+  };
+  print_array(out, entries.size());
+  for (const HistoryEntry& entry : entries) {
+    print_array(out, 18);
+    print_time(field("at"), entry.at);
+    print_bulk(field("event"), history_event_name(entry.event));
+    print_bulk(field("state"), state_name(entry.state));
+    print_time_or_nil(field("due"), entry.due);
+    print_bulk_unless_empty(field("worker"), entry.worker);
+    print_token(field("token"), entry.token);
+    print_number(field("attempt"), entry.attempt);
+    print_bulk_unless_empty(field("reason"), entry.reason);
+    print_number(field("sequence"), entry.sequence);
+  }
+}
+
 void print_names(std::string& out, std::span<const std::string> names) {
   print_array(out, names.size());
   for (const std::string& name : names) print_bulk(out, name);
@@ -207,7 +227,7 @@ void print_settings(std::string& out, const QueueSettings& settings) {
     print_bulk(out, name);
     print_integer(out, value);
   };
-  print_array(out, 16);
+  print_array(out, 18);
   field("lease", settings.lease.count());
   field("tries", settings.tries);
   field("backoff_base", settings.backoff_base.count());
@@ -220,6 +240,7 @@ void print_settings(std::string& out, const QueueSettings& settings) {
     print_bulk(out, "keep_success");
     print_bulk(out, "forever");
   }
+  field("keep_history", settings.keep_history.count());
   print_bulk(out, "paused");
   print_bulk(out, settings.paused ? "yes" : "no");
 }

@@ -32,6 +32,9 @@ void print_claimed(std::string& out, std::span<const Claimed> orders);
 void print_order(std::string& out, const std::optional<Order>& order);
 void print_mark(std::string& out, const ReadMark& mark);
 void print_page(std::string& out, const Page& page);
+// An array of entries, each a flat array of field, value, ...: at event state due worker token attempt reason
+// sequence. What is absent is nil; the token 0 is none.
+void print_history(std::string& out, std::span<const HistoryEntry> entries);
 void print_names(std::string& out, std::span<const std::string> names);
 void print_stats(std::string& out, const Stats& stats);
 // In the words that QUEUE SET takes: durations in milliseconds, `keep_success` also "forever", `paused` "yes"

@@ -176,17 +176,17 @@ constexpr Verb verb() {
 }
 
 constexpr Verb table[] = {
-    verb<ScheduleRequest>(),  verb<ClaimRequest>(),     verb<CompleteRequest>(),   verb<FailRequest>(),
-    verb<ReleaseRequest>(),   verb<ExtendRequest>(),    verb<RescheduleRequest>(), verb<CancelRequest>(),
-    verb<ImportRequest>(),    verb<ReconcileRequest>(), verb<MarkRequest>(),       verb<PopRequest>(),
-    verb<RetryRequest>(),     verb<ReapRequest>(),      verb<OrderRequest>(),      verb<ListRequest>(),
-    verb<WhyRequest>(),       verb<QueuesRequest>(),    verb<StatsRequest>(),      verb<QueueSetRequest>(),
-    verb<QueueShowRequest>(), verb<PauseRequest>(),     verb<ResumeRequest>(),     verb<PurgeRequest>(),
-    verb<RunOpenRequest>(),   verb<RunStartRequest>(),  verb<RunBeatRequest>(),    verb<RunDoneRequest>(),
-    verb<RunErrorRequest>(),  verb<RunShowRequest>(),   verb<RunListRequest>(),    verb<CheckRequest>(),
-    verb<PingRequest>(),      verb<EchoRequest>(),      verb<AuthRequest>(),       verb<HelloRequest>(),
-    verb<InfoRequest>(),      verb<TimeRequest>(),      verb<CommandRequest>(),    verb<ClientRequest>(),
-    verb<SelectRequest>(),    verb<QuitRequest>(),
+    verb<ScheduleRequest>(), verb<ClaimRequest>(),     verb<CompleteRequest>(),   verb<FailRequest>(),
+    verb<ReleaseRequest>(),  verb<ExtendRequest>(),    verb<RescheduleRequest>(), verb<CancelRequest>(),
+    verb<ImportRequest>(),   verb<ReconcileRequest>(), verb<MarkRequest>(),       verb<PopRequest>(),
+    verb<RetryRequest>(),    verb<ReapRequest>(),      verb<OrderRequest>(),      verb<ListRequest>(),
+    verb<WhyRequest>(),      verb<HistoryRequest>(),   verb<QueuesRequest>(),     verb<StatsRequest>(),
+    verb<QueueSetRequest>(), verb<QueueShowRequest>(), verb<PauseRequest>(),      verb<ResumeRequest>(),
+    verb<PurgeRequest>(),    verb<RunOpenRequest>(),   verb<RunStartRequest>(),   verb<RunBeatRequest>(),
+    verb<RunDoneRequest>(),  verb<RunErrorRequest>(),  verb<RunShowRequest>(),    verb<RunListRequest>(),
+    verb<CheckRequest>(),    verb<PingRequest>(),      verb<EchoRequest>(),       verb<AuthRequest>(),
+    verb<HelloRequest>(),    verb<InfoRequest>(),      verb<TimeRequest>(),       verb<CommandRequest>(),
+    verb<ClientRequest>(),   verb<SelectRequest>(),    verb<QuitRequest>(),
 };
 static_assert(std::size(table) == std::variant_size_v<Request>);
 

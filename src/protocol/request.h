@@ -23,6 +23,11 @@ struct WhyRequest {
   std::string queue{};
   std::string id{};
 };
+struct HistoryRequest {
+  std::string queue{};
+  std::string id{};
+  std::uint32_t limit = 1000;
+};
 struct QueuesRequest {};
 struct StatsRequest {
   std::string queue{};
@@ -76,14 +81,15 @@ struct SelectRequest {
 };
 struct QuitRequest {};
 
-using Request = std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest,
-                             ExtendRequest, RescheduleRequest, CancelRequest, ImportRequest, ReconcileRequest,
-                             MarkRequest, PopRequest, RetryRequest, ReapRequest, OrderRequest, ListRequest,
-                             WhyRequest, QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest,
-                             PauseRequest, ResumeRequest, PurgeRequest, RunOpenRequest, RunStartRequest,
-                             RunBeatRequest, RunDoneRequest, RunErrorRequest, RunShowRequest, RunListRequest,
-                             CheckRequest, PingRequest, EchoRequest, AuthRequest, HelloRequest, InfoRequest,
-                             TimeRequest, CommandRequest, ClientRequest, SelectRequest, QuitRequest>;
+using Request =
+    std::variant<ScheduleRequest, ClaimRequest, CompleteRequest, FailRequest, ReleaseRequest, ExtendRequest,
+                 RescheduleRequest, CancelRequest, ImportRequest, ReconcileRequest, MarkRequest, PopRequest,
+                 RetryRequest, ReapRequest, OrderRequest, ListRequest, WhyRequest, HistoryRequest,
+                 QueuesRequest, StatsRequest, QueueSetRequest, QueueShowRequest, PauseRequest, ResumeRequest,
+                 PurgeRequest, RunOpenRequest, RunStartRequest, RunBeatRequest, RunDoneRequest,
+                 RunErrorRequest, RunShowRequest, RunListRequest, CheckRequest, PingRequest, EchoRequest,
+                 AuthRequest, HelloRequest, InfoRequest, TimeRequest, CommandRequest, ClientRequest,
+                 SelectRequest, QuitRequest>;
 
 // The code words of the wire.
 enum class WireCode : std::uint8_t {

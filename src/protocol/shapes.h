@@ -206,6 +206,13 @@ inline constexpr auto shape<WhyRequest> = Shape{
     options()};
 
 template <>
+inline constexpr auto shape<HistoryRequest> = Shape{
+    "HISTORY", {},
+    places(Place{"queue", &HistoryRequest::queue},
+           Place{"id", &HistoryRequest::id}),
+    options(Option{"LIMIT", "n", &HistoryRequest::limit})};
+
+template <>
 inline constexpr auto shape<QueuesRequest> = Shape{"QUEUES", {}, places(), options()};
 
 template <>
@@ -225,6 +232,7 @@ inline constexpr auto shape<QueueSetRequest> = Shape{
             Option{"backoff_jitter_percent", "0-100", &QueueSetRequest::backoff_jitter_percent},
             Option{"payload_bytes_max", "n", &QueueSetRequest::payload_bytes_max},
             Option{"keep_success", "duration|forever", &QueueSetRequest::keep_success},
+            Option{"keep_history", "duration", &QueueSetRequest::keep_history},
             Option{"paused", "yes|no", &QueueSetRequest::paused}),
     true};
 

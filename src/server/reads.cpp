@@ -20,6 +20,9 @@ class Reader {
 
   void operator()(const p::OrderRequest& r) { put(engine().order(r.queue, r.id), p::print_order); }
   void operator()(const p::WhyRequest& r) { put(engine().why(r.queue, r.id), p::print_bulk); }
+  void operator()(const p::HistoryRequest& r) {
+    put(engine().history(r.queue, r.id, r.limit), p::print_history);
+  }
   void operator()(const p::StatsRequest& r) { put(engine().stats(r.queue), p::print_stats); }
   void operator()(const p::QueueShowRequest& r) { put(engine().queue_settings(r.queue), p::print_settings); }
   void operator()(const p::CheckRequest& r) { put(shared_.checker.check(r.queue), p::print_check); }

@@ -102,6 +102,8 @@ constexpr Rule rule<p::RunListRequest>{"RUN LIST", Needs::read, Runs::walk};
 template <>
 constexpr Rule rule<p::WhyRequest>{"WHY", Needs::read, Runs::walk};
 template <>
+constexpr Rule rule<p::HistoryRequest>{"HISTORY", Needs::read, Runs::walk};
+template <>
 constexpr Rule rule<p::StatsRequest>{"STATS", Needs::read, Runs::walk};
 template <>
 constexpr Rule rule<p::CheckRequest>{"CHECK", Needs::read, Runs::walk};

@@ -132,6 +132,15 @@ std::optional<OrderName> parse_order_key(std::string_view bytes) {
   return OrderName{bytes.substr(0, end), bytes.substr(end + 1)};
 }
 
+std::optional<HistoryName> parse_history_key(std::string_view bytes) {
+  const std::optional<OrderName> name = parse_order_key(bytes);
+  if (!name) return std::nullopt;
+  std::string_view rest = name->id;
+  std::optional<std::string> id = take_escaped(rest);
+  if (!id || id->empty() || rest.size() != 8) return std::nullopt;
+  return HistoryName{name->queue, std::move(*id), base::read_u64be(rest)};
+}
+
 std::optional<RunEntry> parse_run_key(std::string_view bytes) {
   const std::optional<OrderName> name = parse_order_key(bytes);
   if (!name) return std::nullopt;

@@ -73,6 +73,13 @@ struct OrderName {
 };
 std::optional<OrderName> parse_order_key(std::string_view bytes);
 
+struct HistoryName {
+  std::string_view queue;
+  std::string id;
+  std::uint64_t sequence = 0;
+};
+std::optional<HistoryName> parse_history_key(std::string_view bytes);
+
 struct RunEntry {
   enum class Kind : std::uint8_t { active, run, order };
   Kind kind{};

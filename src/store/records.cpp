@@ -163,11 +163,68 @@ Result<OrderRow> decode_order(std::string_view bytes) {
   return OrderRow{std::move(*record)};
 }
 
-Result<model::Record> decode_ended(std::string_view bytes) {
-  Result<OrderRow> row = decode_order(bytes);
-  if (!row) return Unexpected{row.error()};
-  if (auto* record = std::get_if<model::Record>(&*row)) return std::move(*record);
-  return corrupt("an order in the history is still alive");
+std::string encode_entry(const HistoryEntry& entry) {
+  proto::HistoryRow row;
+  proto::HistoryRow::Entry& out = *row.mutable_entry();
+  out.set_event(static_cast<std::uint32_t>(entry.event));
+  out.set_state(static_cast<std::uint32_t>(entry.state));
+  out.set_at_ms(ms(entry.at));
+  if (entry.due) out.set_due_ms(ms(*entry.due));
+  if (!entry.worker.empty()) out.set_worker(entry.worker);
+  if (entry.token != Token{0}) out.set_token(static_cast<std::uint64_t>(entry.token));
+  if (entry.attempt != 0) out.set_attempt(entry.attempt);
+  if (!entry.reason.empty()) out.set_reason(entry.reason);
+  return bytes_of(row);
+}
+
+std::string encode_generation(std::string_view noted, const model::Record& ended) {
+  proto::HistoryRow row;
+  if (!parse(row, noted)) row.Clear();
+  row.clear_ended();
+  to_proto(ended, *row.mutable_ended());
+  return bytes_of(row);
+}
+
+namespace {
+
+Result<HistoryEntry> from_proto(proto::HistoryRow::Entry& in) {
+  if (in.event() == 0 || in.event() > 255) return corrupt("event " + std::to_string(in.event()));
+  if (in.state() == 0 || in.state() > 255) return corrupt("state " + std::to_string(in.state()));
+  if (!valid_time(in.at_ms()) || !valid_time(in.due_ms())) return corrupt("time of an event out of range");
+  if (in.token() > limits::sequence_max) return corrupt("token out of range");
+  HistoryEntry entry;
+  entry.event = static_cast<HistoryEvent>(in.event());
+  entry.state = static_cast<State>(in.state());
+  entry.at = time_of(in.at_ms());
+  if (in.has_due_ms()) entry.due = time_of(in.due_ms());
+  entry.worker = std::move(*in.mutable_worker());
+  entry.token = Token{in.token()};
+  entry.attempt = in.attempt();
+  entry.reason = std::move(*in.mutable_reason());
+  return entry;
+}
+
+}  // namespace
+
+Result<HistoryRow> decode_history(std::string_view bytes) {
+  proto::HistoryRow row;
+  if (!parse(row, bytes)) return corrupt("a row of the history does not parse");
+  if (!row.has_entry() && !row.has_ended()) return corrupt("a row of the history that says nothing");
+  HistoryRow out;
+  if (row.has_entry()) {
+    Result<HistoryEntry> entry = from_proto(*row.mutable_entry());
+    if (!entry) return Unexpected{entry.error()};
+    out.entry = std::move(*entry);
+  }
+  if (row.has_ended()) {
+    Result<model::Record> record = from_proto(*row.mutable_ended());
+    if (!record) return Unexpected{record.error()};
+    if (record->state == State::wait || record->state == State::processing) {
+      return corrupt("an order in the history is still alive");
+    }
+    out.ended = std::move(*record);
+  }
+  return out;
 }
 
 std::string encode_format(std::uint32_t version) {
@@ -205,6 +262,8 @@ std::string encode_settings(const SettingsRow& in) {
   row.set_payload_bytes_max(in.settings.payload_bytes_max);
   if (in.settings.keep_success) row.set_keep_success_ms(in.settings.keep_success->count());
   row.set_paused(in.settings.paused);
+  if (in.settings.keep_history != Duration{0}) row.set_keep_history_ms(in.settings.keep_history.count());
+  if (in.may_have_history) row.set_may_have_history(true);
   if (!in.unknown.empty()) *row.mutable_unknown_fields() = in.unknown;
   return bytes_of(row);
 }
@@ -219,7 +278,8 @@ Result<SettingsRow> decode_settings(std::string_view bytes) {
       row.tries() > limits::tries_max || !within(row.backoff_base_ms(), 0, limits::backoff_ms_max) ||
       !within(row.backoff_cap_ms(), 0, limits::backoff_ms_max) || row.backoff_jitter_percent() > 100 ||
       row.payload_bytes_max() > limits::payload_bytes_ceiling ||
-      !within(row.keep_success_ms(), 0, limits::keep_ms_max)) {
+      !within(row.keep_success_ms(), 0, limits::keep_ms_max) ||
+      !within(row.keep_history_ms(), 0, limits::keep_ms_max)) {
     return corrupt("queue settings out of range");
   }
   SettingsRow out;
@@ -230,7 +290,9 @@ Result<SettingsRow> decode_settings(std::string_view bytes) {
   out.settings.backoff_jitter_percent = row.backoff_jitter_percent();
   out.settings.payload_bytes_max = row.payload_bytes_max();
   if (row.has_keep_success_ms()) out.settings.keep_success = Duration{row.keep_success_ms()};
+  out.settings.keep_history = Duration{row.keep_history_ms()};
   out.settings.paused = row.paused();
+  out.may_have_history = row.may_have_history();
   out.unknown = row.unknown_fields();
   return out;
 }

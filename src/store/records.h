@@ -32,8 +32,16 @@ std::string encode_live(const Place& place);
 std::string encode_ended(const model::Record& record);
 Result<OrderRow> decode_order(std::string_view bytes);
 
-// Family history: an ended record.
-Result<model::Record> decode_ended(std::string_view bytes);
+// Family history: what a transition was (its sequence is in the key), the record that an earlier generation of the
+// id ended with, or both.
+struct HistoryRow {
+  std::optional<HistoryEntry> entry;
+  std::optional<model::Record> ended;
+};
+std::string encode_entry(const HistoryEntry& entry);
+// `noted`: the row that lies there already; empty: none does.
+std::string encode_generation(std::string_view noted, const model::Record& ended);
+Result<HistoryRow> decode_history(std::string_view bytes);
 
 // Family meta.
 std::string encode_format(std::uint32_t version);
@@ -43,6 +51,7 @@ Result<std::uint64_t> decode_sequence(std::string_view bytes);
 
 struct SettingsRow {
   QueueSettings settings;
+  bool may_have_history = false;  // Else family history holds no entry of this queue.
   std::string unknown;
 };
 std::string encode_settings(const SettingsRow& row);

@@ -5,7 +5,8 @@
 //   leases    order_key               encode_lease                each PROCESSING order
 //   orders    order_key               encode_live/encode_ended    each order: where it is, or how it ended
 //   dedup     dedup_key               the id, as it is            owner of each key that blocks: model::owned_key()
-//   history   history_key             encode_ended                earlier generations of an id
+//   history   history_key             encode_entry/_generation    what happened to an order, and earlier
+//                                                                 generations of an id
 //   meta      see keys.h              encode_format, _sequence, _settings, _counts
 //   app       the application's own   the application's own
 //   runs      active_run_key              nothing                 runs that are alive or have live orders
@@ -14,7 +15,8 @@
 //
 // A life is six writes: schedule puts queue and orders; a claim moves the record from queue to leases
 // (no read: the queue entry is the record) and leaves orders alone; complete deletes the lease and puts
-// orders. An order with a run has two more: its row in runs comes and goes with it.
+// orders. An order with a run has two more: its row in runs comes and goes with it. Where the queue keeps a history
+// each of the three puts one more.
 #pragma once
 
 #include <array>

@@ -40,7 +40,31 @@ TEST_CASE("states are stored by these numbers", "[names]") {
   CHECK(static_cast<int>(State::aborted) == 5);
 }
 
-TEST_CASE("a state, code or outcome of another version is UNKNOWN", "[names]") {
+TEST_CASE("events of a history have names of their own, and are found by them", "[names]") {
+  std::set<std::string_view> names;
+  for (int i = 1; i <= static_cast<int>(HistoryEvent::vanished); ++i) {
+    const auto event = static_cast<HistoryEvent>(i);
+    CHECK(history_event_name(event) != "unknown");
+    CHECK(names.insert(history_event_name(event)).second);
+    CHECK(history_event_named(history_event_name(event)) == event);
+  }
+  CHECK(history_event_name(HistoryEvent::claimed) == "claimed");
+  for (const std::string_view no_name : {"", "unknown", "CLAIMED", "claimed "})
+    CHECK(history_event_named(no_name) == HistoryEvent::unknown);
+}
+
+TEST_CASE("events of a history are stored by these numbers", "[names]") {
+  const HistoryEvent events[] = {HistoryEvent::unknown,   HistoryEvent::scheduled, HistoryEvent::rescheduled,
+                                 HistoryEvent::claimed,   HistoryEvent::popped,    HistoryEvent::completed,
+                                 HistoryEvent::failed,    HistoryEvent::released,  HistoryEvent::reaped,
+                                 HistoryEvent::cancelled, HistoryEvent::revoked,   HistoryEvent::orphaned,
+                                 HistoryEvent::retried,   HistoryEvent::lost,      HistoryEvent::ended,
+                                 HistoryEvent::imported,  HistoryEvent::vanished};
+  for (std::size_t i = 0; i < std::size(events); ++i) CHECK(static_cast<std::size_t>(events[i]) == i);
+}
+
+TEST_CASE("a state, code, outcome or event of another version is UNKNOWN", "[names]") {
+  CHECK(history_event_name(HistoryEvent{200}) == "unknown");
   CHECK(state_name(State{0}) == "UNKNOWN");
   CHECK(state_name(State{17}) == "UNKNOWN");
   CHECK(outcome_name(Outcome{200}) == "UNKNOWN");

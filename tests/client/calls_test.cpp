@@ -55,6 +55,28 @@ TEST_CASE("what a producer calls", "[client]") {
   CHECK(refused.state == State::aborted);
 }
 
+TEST_CASE("the history of an order is that of the engine", "[client]") {
+  Served served;
+  const auto client = served.client();
+  CHECK(client->history("q", "x").error().code == Code::not_found);
+  QueueSetRequest keep{.queue = "q"};
+  keep.keep_history = Duration{3'600'000};
+  CHECK(well(client->set_queue(keep)).keep_history == *keep.keep_history);
+  CHECK(outcome(client->schedule(order_of("q", "x", Time{}))) == Outcome::scheduled);
+  const std::vector<Claimed> claimed = well(client->claim({.queues = {"q"}, .worker = "w"}));
+  REQUIRE(claimed.size() == 1);
+  FailRequest report{.queue = "q", .id = "x", .token = claimed[0].token, .error = std::string("\0\r\n", 3)};
+  report.final = true;
+  CHECK(outcome(client->fail(report)) == Outcome::failed);
+  const std::vector<HistoryEntry> entries = well(client->history("q", "x"));
+  REQUIRE(entries.size() == 3);
+  CHECK(entries == well(served.engine().history("q", "x")));
+  CHECK(entries[2].reason == report.error);
+  std::promise<Result<std::vector<HistoryEntry>>> promise;
+  client->history("q", "x", 1, [&](Result<std::vector<HistoryEntry>> r) { promise.set_value(std::move(r)); });
+  CHECK(well(promise.get_future().get()) == std::vector<HistoryEntry>{entries[2]});
+}
+
 TEST_CASE("braces with two texts are one request to a client too", "[client]") {
   Served served;
   const auto client = served.client();

@@ -275,7 +275,8 @@ class ScriptRound {
                            .key = id("other-key")});  // After FAILED: a new generation.
     w_.run(RetryRequest{.queue = "work", .id = id("fail")});
     w_.end_group();
-    w_.run(QueueSetRequest{.queue = "work", .backoff_base = Duration{100 + round_}});
+    w_.run(QueueSetRequest{
+        .queue = "work", .backoff_base = Duration{100 + round_}, .keep_history = Duration{3'600'000}});
     w_.run(RetryRequest{.queue = "work", .id = id("complete")});  // REFUSED.
     w_.run(CancelRequest{"work", "nobody"});                      // NOT_FOUND.
     w_.run(ScheduleRequest{

@@ -236,10 +236,17 @@ TEST_CASE("check: tokens_not_above_last_sequence", "[check]") {
   }
   CHECK(broken_by([](Sound& s) {
           const std::string key = s.world.keys(Family::history).front();
-          model::Record record = *store::decode_ended(*s.world.row(Family::history, key));
+          model::Record record = *store::decode_history(*s.world.row(Family::history, key))->ended;
           record.sequence = above;
-          s.world.put(Family::history, key, store::encode_ended(record));
+          s.world.put(Family::history, key, store::encode_generation("", record));
         }) == expected);
+}
+
+TEST_CASE("check: the history knows no change above the last sequence", "[check]") {
+  CHECK(broken_by([](Sound& s) {
+          s.world.put(Family::history, store::history_key("q", "success", s.world.last_sequence() + 1),
+                      store::encode_entry({.event = HistoryEvent::claimed}));
+        }) == Names{"tokens_not_above_last_sequence"});
 }
 
 TEST_CASE("check: every_record_decodes", "[check]") {
@@ -263,7 +270,8 @@ TEST_CASE("check: every_record_decodes", "[check]") {
     CHECK(names.back() == "every_record_decodes");
   }
   SECTION("keys that do not parse") {
-    for (const Family family : {Family::orders, Family::queue, Family::leases, Family::dedup}) {
+    for (const Family family :
+         {Family::orders, Family::queue, Family::leases, Family::dedup, Family::history}) {
       Sound sound;
       sound.world.put(family, "no key", "value");
       CHECK(sound.world.broken() == expected);

@@ -39,7 +39,7 @@ std::vector<model::Record> history_of(World& world, const std::string& id) {
   std::vector<model::Record> out;
   for (const std::string& key : world.keys(Family::history)) {
     if (key.starts_with(store::history_prefix("q", id))) {
-      out.push_back(*store::decode_ended(*world.row(Family::history, key)));
+      out.push_back(*store::decode_history(*world.row(Family::history, key))->ended);
     }
   }
   return out;

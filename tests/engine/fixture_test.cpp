@@ -172,7 +172,7 @@ TEST_CASE("a store of version 1 opens, with all that was in it", "[fixture]") {
   std::vector<State> history;
   for (const std::string& key : world.keys(Family::history)) {
     CHECK(key.starts_with(store::history_prefix("q", "again")));
-    history.push_back(store::decode_ended(*world.row(Family::history, key))->state);
+    history.push_back(store::decode_history(*world.row(Family::history, key))->ended->state);
   }
   CHECK(history == std::vector<State>{State::failed, State::aborted});
 }

@@ -190,6 +190,7 @@ std::string fault_in_value(const Value& value) {
            fault_as("claimed", value, read_claimed, print_claimed),
            fault_as("order", value, read_order, print_order),
            fault_as("page", value, read_page, print_page),
+           fault_as("history", value, read_history, print_history),
            fault_as("names", value, read_names, print_names),
            fault_as("stats", value, read_stats, print_stats),
            fault_as("settings", value, read_settings, print_settings),

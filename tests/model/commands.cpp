@@ -63,6 +63,7 @@ Profile draw_profile(Random& random) {
       1'790'000'000'000, 1'790'000'000'000, 1'790'000'000'000, 0, limits::time_ms_max - 3600'000});
   profile.start = Time{Duration{start}};
   profile.keeps_for_a_time = random.percent(profile.wide ? 60 : 40);
+  profile.keeps_history = random.percent(40);
   // As after restores: far above what the clock or the count of orders would give.
   profile.first_sequence =
       random.pick(std::vector<std::uint64_t>{0, 0, limits::restore_jump, std::uint64_t{1} << 62});
@@ -247,6 +248,10 @@ QueueSetRequest CommandSource::draw_settings() {
   if (profile_.keeps_for_a_time && random_.one_in(3)) {
     out.keep_success = random_.pick(std::vector<std::optional<Duration>>{std::nullopt, 0ms, 1ms, 500ms, 5s,
                                                                          1h, Duration{limits::keep_ms_max}});
+  }
+  if (profile_.keeps_history && random_.one_in(3)) {
+    out.keep_history =
+        random_.pick(std::vector<Duration>{0ms, 1ms, 500ms, 5s, 1h, 1h, Duration{limits::keep_ms_max}});
   }
   // More often on than off: a paused queue shows little.
   if (random_.one_in(3)) out.paused = random_.one_in(4);

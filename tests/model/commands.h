@@ -29,7 +29,9 @@ struct Profile {
   static constexpr std::uint64_t many = 2500;
   bool wide = false;  // Many orders: a pass of the upkeep does not get through, a head does not hold all.
   bool keeps_for_a_time = false;  // Queues drop their successes.
+  bool keeps_history = false;
   std::uint64_t first_sequence = 0;
+  bool sweeps() const { return keeps_for_a_time || keeps_history; }
   bool odd_clock = false;           // The clock goes back, or leaves the calendar, for a moment.
   std::uint64_t wait_percent = 0;   // Of the claims.
   std::uint64_t ticks_percent = 0;  // How often a step of the clock is followed by a tick at once.

@@ -34,6 +34,7 @@ struct Row {
   std::optional<store::Place> place{};
   std::optional<model::Lease> lease{};
   std::optional<model::RunRecord> run{};
+  std::optional<HistoryEntry> entry{};
   std::string text{};
 
   bool operator==(const Row&) const = default;
@@ -52,6 +53,9 @@ std::string row_text(const Row& row) {
            shown(row.lease->unknown);
   }
   if (row.run) return describe(*row.run);
+  if (row.entry) {
+    return describe(*row.entry) + (row.record ? " of a generation: " + describe(*row.record) : "");
+  }
   return row.record ? describe(*row.record) : shown(row.text);
 }
 
@@ -116,8 +120,9 @@ Expected expected_rows(const Oracle& oracle) {
     expect_runs(queue_name, queue, out.runs);
     for (const auto& [key, id] : queue.owners)
       out.dedup.emplace(store::dedup_key(queue_name, key), Row{.text = id});
-    for (const auto& [place, record] : queue.history) {
-      out.history.emplace(store::history_key(queue_name, place.first, place.second), Row{.record = record});
+    for (const auto& [place, row] : queue.history) {
+      out.history.emplace(store::history_key(queue_name, place.first, place.second),
+                          Row{.record = row.ended, .entry = row.entry});
     }
   }
   for (const auto& [key, value] : oracle.app()) out.app.emplace(key, Row{.text = value});
@@ -137,6 +142,14 @@ Row decode_order(const std::string&, const std::string& value) {
   return {.record = std::get<model::Record>(std::move(row))};
 }
 
+Row decode_history(const std::string& key, const std::string& value) {
+  const std::optional<store::HistoryName> name = store::parse_history_key(key);
+  require(name.has_value(), "a key of family history does not parse");
+  store::HistoryRow row = good(store::decode_history(value), "a row of family history");
+  if (row.entry) row.entry->sequence = name->sequence;
+  return {.record = std::move(row.ended), .entry = std::move(row.entry)};
+}
+
 void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
   for (const auto& [name, queue] : oracle.queues()) {
     const auto settings = store.table(Family::meta).find(store::settings_key(name));
@@ -148,6 +161,10 @@ void compare_meta(const Oracle& oracle, const store::MemoryStore& store) {
       return "queue " + name + " has " + describe(row.settings) + " " + shown(row.unknown) + "\n  not    " +
              describe(queue.settings) + " " + shown(queue.unknown);
     });
+    const bool has_entries =
+        std::ranges::any_of(queue.history, [](const auto& h) { return h.second.entry.has_value(); });
+    require(!has_entries || row.may_have_history || queue.settings.keep_history == Duration{0},
+            "queue " + name + " keeps a history and does not know that it has any");
     const auto counts = store.table(Family::meta).find(store::counts_key(name));
     const Counts stored = counts == store.table(Family::meta).end()
                               ? Counts{}
@@ -173,9 +190,7 @@ void compare_rows(const Oracle& oracle, const store::MemoryStore& store) {
   });
   compare_family(store, Family::orders, expected.orders, decode_order);
   compare_family(store, Family::dedup, expected.dedup, as_text);
-  compare_family(store, Family::history, expected.history, [](const std::string&, const std::string& value) {
-    return Row{.record = good(store::decode_ended(value), "a row of family history")};
-  });
+  compare_family(store, Family::history, expected.history, decode_history);
   compare_family(store, Family::runs, expected.runs, decode_run);
   compare_family(store, Family::app, expected.app, as_text);
   compare_meta(oracle, store);
@@ -263,6 +278,21 @@ void compare_list(const store::MemoryStore& store, const std::string& name, cons
               " ids, not " + std::to_string(expected.size()) + ", or others, or in another order");
 }
 
+void compare_history(const Oracle& oracle, const store::MemoryStore& store, const Oracle::Name& name,
+                     std::uint32_t limit, Time now) {
+  std::vector<HistoryEntry> expected = oracle.history(name, now);
+  if (expected.size() > limit) expected.erase(expected.begin(), expected.end() - limit);
+  const std::vector<HistoryEntry> read = good(
+      engine::read_history(store, name.first, name.second, limit, now), "history", name.first, name.second);
+  require(read == expected, [&] {
+    std::string text = "the history of order " + named(name.first, name.second) + " is";
+    for (const HistoryEntry& entry : read) text += "\n  " + describe(entry);
+    text += "\nit should be";
+    for (const HistoryEntry& entry : expected) text += "\n  " + describe(entry);
+    return text;
+  });
+}
+
 void compare_stats(const store::MemoryStore& store, const std::string& name, const OracleQueue& queue,
                    Time now) {
   const Stats stats = good(engine::read_stats(store, name, now), "stats of queue", name);
@@ -322,6 +352,8 @@ void compare_queues(const Oracle& oracle, const store::MemoryStore& store) {
     require(!stats && stats.error().code == Code::not_found, "stats of a queue that is not there");
     const Result<QueueSettings> settings = engine::read_settings(store, absent);
     require(!settings && settings.error().code == Code::not_found, "settings of a queue that is not there");
+    const Result<std::vector<HistoryEntry>> history = engine::read_history(store, absent, "x", 1, Time{});
+    require(!history && history.error().code == Code::not_found, "history in a queue that is not there");
     const Result<Page> page = engine::read_list(store, {.queue = absent});
     require(!page && page.error().code == Code::not_found, "a list of a queue that is not there");
     const Result<std::vector<std::string>> runs = engine::read_runs(store, absent);
@@ -345,7 +377,9 @@ void compare_reads(const Oracle& oracle, const store::MemoryStore& store, Now no
     for (const auto& [id, order] : queue.orders) {
       compare_order(store, name, id, order);
       compare_why(store, name, queue, id, now.wall);
+      compare_history(oracle, store, {name, id}, limit, now.wall);
     }
+    compare_history(oracle, store, {name, "absent"}, limit, now.wall);
     // A cursor is what a page named, or refused; never more than that.
     const std::string garbage =
         random.pick(std::vector<std::string>{"0", "00", "zz", "ffffffff", "61620", "80"});

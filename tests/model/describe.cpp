@@ -116,6 +116,7 @@ Line line(const QueueSetRequest& r) {
   out.add("payload_bytes_max", r.payload_bytes_max)
       .flag("keep_success=for ever", r.keep_success && !*r.keep_success)
       .flag("create=no", !r.create);
+  out.add("keep_history", r.keep_history);
   return r.keep_success ? out.add("keep_success", *r.keep_success) : out;
 }
 Line line(const engine::PurgeBatch& r) {
@@ -194,7 +195,14 @@ std::string describe(const QueueSettings& s) {
   out.add("lease", s.lease).add("tries", s.tries).add("backoff_base", s.backoff_base);
   out.add("backoff_cap", s.backoff_cap).add("jitter", s.backoff_jitter_percent);
   out.add("payload_bytes_max", s.payload_bytes_max).add("keep_success", s.keep_success);
-  return out.add("paused", s.paused).text();
+  return out.add("keep_history", s.keep_history).add("paused", s.paused).text();
+}
+
+std::string describe(const HistoryEntry& e) {
+  Line out{std::string(history_event_name(e.event))};
+  out.add("state", std::string(state_name(e.state))).add("at", e.at).add("due", e.due);
+  out.add("worker", e.worker).add("token", e.token).add("attempt", e.attempt).add("reason", e.reason);
+  return out.add("sequence", Token{e.sequence}).text();
 }
 
 std::string describe(const Counts& c) {

@@ -18,6 +18,7 @@ std::string describe(const engine::Body& body);
 std::string describe(const model::Record& record);
 std::string describe(const Answer& answer);
 std::string describe(const Claimed& claimed);
+std::string describe(const HistoryEntry& entry);
 std::string describe(const QueueSettings& settings);
 std::string describe(const Counts& counts);
 std::string describe(const model::RunRecord& run);

@@ -13,6 +13,7 @@ TEST_CASE("the core does what the oracle does") {
                                                "a pass of the reaper was full",
                                                "a sweep took more than one tick",
                                                "a success was swept out",
+                                               "history was swept out",
                                                "an open found leases",
                                                "an open found leases that had run out",
                                                "a queue was longer than its head",

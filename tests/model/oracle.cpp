@@ -88,8 +88,8 @@ std::map<std::string, Counts> OracleQueue::run_counts() const {
   for (const auto& [id, order] : orders) {
     if (order.record.run) model::count_of(out[*order.record.run], order.record.state) += 1;
   }
-  for (const auto& [place, record] : history) {
-    if (record.run) model::count_of(out[*record.run], record.state) += 1;
+  for (const auto& [place, row] : history) {
+    if (row.ended && row.ended->run) model::count_of(out[*row.ended->run], row.ended->state) += 1;
   }
   for (const auto& [name, run] : runs) {
     for (const State state : all_states) {
@@ -151,6 +151,69 @@ void Oracle::set(const Name& name, std::optional<OracleOrder> order) {
   queue.orders.emplace(id, std::move(*order));
 }
 
+void Oracle::set(const Name& name, OracleOrder order, HistoryEvent event, const std::string& reason) {
+  const OracleOrder* before = find(name.first, name.second);
+  const bool was_leased = (before && before->record.state == State::processing) ||
+                          order.record.state == State::processing || event == HistoryEvent::popped;
+  const model::Record& r = order.record;
+  HistoryEntry entry{.event = event, .state = r.state, .at = r.updated_at, .attempt = r.attempt};
+  if (r.state == State::wait) entry.due = r.due;
+  if (was_leased) entry.worker = r.worker;
+  if (was_leased) entry.token = r.token;
+  entry.reason = reason.substr(0, 256);
+  // Random errors are long runs of one letter with a letter of two bytes at the end: none is cut at 256.
+  entry.sequence = r.sequence;
+  if (queues_[name.first].settings.keep_history > Duration{0}) {
+    queues_[name.first].history[{name.second, r.sequence}].entry = std::move(entry);
+  }
+  set(name, std::optional<OracleOrder>(std::move(order)));
+}
+
+namespace {
+
+Time time_of(const OracleHistory& row) { return row.entry ? row.entry->at : row.ended->updated_at; }
+
+// Generations stay where no history is kept.
+bool is_stale(const OracleQueue& queue, const OracleHistory& row, Time now) {
+  const Duration keep = queue.settings.keep_history;
+  return keep == Duration{0} ? !row.ended : time_of(row) + keep <= now;
+}
+
+}  // namespace
+
+bool Oracle::has_stale_history(Time now) const {
+  return std::ranges::any_of(queues_, [&](const auto& queue) {
+    return std::ranges::any_of(queue.second.history,
+                               [&](const auto& row) { return is_stale(queue.second, row.second, now); });
+  });
+}
+
+bool Oracle::sweep_history(const Name& name, std::uint64_t sequence, Time now) {
+  OracleQueue& queue = queues_.at(name.first);
+  const auto row = queue.history.find({name.second, sequence});
+  if (row == queue.history.end() || !is_stale(queue, row->second, now)) return false;
+  const std::optional<model::Record>& ended = row->second.ended;
+  if (ended && ended->run) model::count_of(queue.runs.at(*ended->run).purged, ended->state) += 1;
+  queue.history.erase(row);
+  return true;
+}
+
+std::vector<HistoryEntry> Oracle::history(const Name& name, Time now) const {
+  std::vector<HistoryEntry> out;
+  const OracleQueue& queue = queues_.at(name.first);
+  for (const auto& [place, row] : queue.history) {
+    if (place.first != name.second || is_stale(queue, row, now)) continue;
+    if (row.entry) {
+      out.push_back(*row.entry);
+      continue;
+    }
+    const model::Record& r = *row.ended;
+    out.push_back({HistoryEvent::ended, r.state, r.updated_at, std::nullopt, r.worker, r.token, r.attempt,
+                   r.error.substr(0, 256), r.sequence});
+  }
+  return out;
+}
+
 void Oracle::stamp(model::Record& record) {
   record.sequence = ++sequence_;
   record.updated_at = now_.wall;
@@ -184,8 +247,8 @@ void Oracle::purge(const Name& name) {
     if (record.run) model::count_of(queue.runs.at(*record.run).purged, record.state) += 1;
   };
   count(queue.orders.at(name.second).record);
-  for (const auto& [place, record] : queue.history) {
-    if (place.first == name.second) count(record);
+  for (const auto& [place, row] : queue.history) {
+    if (place.first == name.second && row.ended) count(*row.ended);
   }
   set(name, std::nullopt);
   std::erase_if(queues_.at(name.first).history,
@@ -250,7 +313,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
     if (request.priority) order.record.priority = *request.priority;
     if (request.tries) order.record.tries = *request.tries;
     stamp(order.record);
-    set(name, std::move(order));
+    set(name, std::move(order), HistoryEvent::rescheduled);
     write_app(request.app_writes);
     return answer_of(Outcome::rescheduled, State::wait, request.due);
   }
@@ -276,7 +339,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   }
   OracleOrder order;
   if (before) {
-    queues_[request.queue].history.emplace(std::pair{request.id, before->record.sequence}, before->record);
+    queues_[request.queue].history[{request.id, before->record.sequence}].ended = before->record;
     order.record.generation = before->record.generation + 1;
   }
   order.record.due = request.due;
@@ -287,7 +350,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
   order.record.payload = request.payload.value_or("");
   order.record.created_at = now_.wall;
   stamp(order.record);
-  set(name, std::move(order));
+  set(name, std::move(order), HistoryEvent::scheduled);
   write_app(request.app_writes);
   return answer_of(Outcome::scheduled, State::wait, request.due);
 }
@@ -299,7 +362,7 @@ Oracle::Answered Oracle::on(const RescheduleRequest& request) {
   OracleOrder order = *found;
   order.record.due = request.due;
   stamp(order.record);
-  set({request.queue, request.id}, std::move(order));
+  set({request.queue, request.id}, std::move(order), HistoryEvent::rescheduled);
   return answer_of(Outcome::rescheduled, State::wait, request.due);
 }
 
@@ -337,7 +400,11 @@ Oracle::Answered Oracle::on(const ImportRequest& request) {
   stamp(record);
   record.updated_at = request.ended_at.value_or(now);
   record.created_at = request.created_at.value_or(record.updated_at);
-  set({request.queue, request.id}, std::move(order));
+  const std::uint64_t sequence = record.sequence;
+  const std::string reason = record.error;
+  set({request.queue, request.id}, std::move(order), HistoryEvent::imported, reason);
+  OracleQueue& queue = queues_.at(request.queue);
+  if (queue.settings.keep_history > Duration{0}) queue.history.at({request.id, sequence}).entry->at = now;
   return answer_of(Outcome::scheduled, request.state, request.due);
 }
 
@@ -390,7 +457,11 @@ Oracle::Answered Oracle::on(const CancelRequest& request) {
   order.record.vanished = request.since.has_value();
   if (request.since) order.record.error = "it was not in the source of a reconcile";
   stamp(order.record);
-  set({request.queue, request.id}, std::move(order));
+  const std::string reason = request.since ? order.record.error : "";
+  const HistoryEvent event = state != State::wait ? HistoryEvent::revoked
+                             : request.since      ? HistoryEvent::vanished
+                                                  : HistoryEvent::cancelled;
+  set({request.queue, request.id}, std::move(order), event, reason);
   return answer_of(Outcome::aborted, State::aborted);
 }
 
@@ -418,7 +489,7 @@ Oracle::Answered Oracle::on(const RetryRequest& request) {
   order.record.tries_used = 0;
   stamp(order.record);
   const Time due = order.record.due;
-  set({request.queue, request.id}, std::move(order));
+  set({request.queue, request.id}, std::move(order), HistoryEvent::retried);
   return answer_of(Outcome::requeued, State::wait, due);
 }
 
@@ -432,6 +503,7 @@ Oracle::Answered Oracle::on(const QueueSetRequest& request) {
   if (request.backoff_jitter_percent) settings.backoff_jitter_percent = *request.backoff_jitter_percent;
   if (request.payload_bytes_max) settings.payload_bytes_max = *request.payload_bytes_max;
   if (request.keep_success) settings.keep_success = *request.keep_success;
+  if (request.keep_history) settings.keep_history = *request.keep_history;
   if (request.paused) settings.paused = *request.paused;
   return engine::Reply{settings};
 }
@@ -505,7 +577,7 @@ std::vector<Claimed> Oracle::hand_out(const ClaimRequest& request) {
       order.request = request.request;
       order.unknown.clear();
       out.push_back(claimed_of(queue, name.second, order.record, order.expires_at, order.length));
-      set(name, std::move(order));
+      set(name, std::move(order), HistoryEvent::claimed);
     }
   }
   return out;
@@ -558,7 +630,7 @@ Oracle::Answered Oracle::on(const PopRequest& request) {
     order.record.token = Token{sequence_};
     // Its lease ends as it begins.
     out.push_back(claimed_of(request.queue, name.second, order.record, now_.wall, Duration{0}));
-    set(name, std::move(order));
+    set(name, std::move(order), HistoryEvent::popped);
   }
   return engine::Reply{std::move(out)};
 }
@@ -654,7 +726,7 @@ Oracle::Answered Oracle::on(const CompleteRequest& request) {
   order.record.state = State::success;
   order.record.result = request.result.value_or("");
   stamp(order.record);
-  set({request.queue, request.id}, std::move(order));
+  set({request.queue, request.id}, std::move(order), HistoryEvent::completed);
   write_app(request.app_writes);
   return answer_of(Outcome::completed, State::success);
 }
@@ -677,7 +749,8 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   stamp(record);
   const Time due = record.due;
   const State state = record.state;
-  set({request.queue, request.id}, std::move(order));
+  const std::string reason = record.error;
+  set({request.queue, request.id}, std::move(order), HistoryEvent::failed, reason);
   if (state == State::aborted) return answer_of(Outcome::aborted, state);
   return is_over ? answer_of(Outcome::failed, state) : answer_of(Outcome::requeued, state, due);
 }
@@ -693,7 +766,8 @@ Oracle::Answered Oracle::on(const ReleaseRequest& request) {
   stamp(order.record);
   const Time due = order.record.due;
   const State state = order.record.state;
-  set({request.queue, request.id}, std::move(order));
+  const std::string reason = state == State::aborted ? "run " + *order.record.run + " has ended" : "";
+  set({request.queue, request.id}, std::move(order), HistoryEvent::released, reason);
   if (state == State::aborted) return answer_of(Outcome::aborted, state);
   return answer_of(Outcome::requeued, state, due);
 }
@@ -723,7 +797,10 @@ void Oracle::lose_lease(const Name& name) {
   keep_from_waiting(name.first, record);
   if (record.state == State::aborted) marks_.emplace_back("a lease of a dead run's order ran out");
   stamp(record);
-  set(name, std::move(order));
+  const std::string reason = record.state == State::aborted  ? "run " + *record.run + " has ended"
+                             : record.state == State::failed ? record.error
+                                                             : "";
+  set(name, std::move(order), HistoryEvent::reaped, reason);
 }
 
 // Those that ran out first come first.
@@ -839,7 +916,8 @@ void Oracle::abort_orphan(const Name& name) {
   order.record.error = "run " + *order.record.run + " has ended";
   stamp(order.record);
   const Name run{name.first, *order.record.run};
-  set(name, std::move(order));
+  const std::string reason = order.record.error;
+  set(name, std::move(order), HistoryEvent::orphaned, reason);
   const auto sweep = run_sweeps_.find(run);
   if (sweep != run_sweeps_.end() && --sweep->second.left == 0) run_sweeps_.erase(sweep);
 }

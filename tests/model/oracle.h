@@ -36,12 +36,18 @@ struct OracleOrder {
 // What the store holds of an order in processing.
 model::Lease lease_of(const OracleOrder& order);
 
+// A row of the history: what was noted of a transition, and the record where a generation ended with it.
+struct OracleHistory {
+  std::optional<HistoryEntry> entry;
+  std::optional<model::Record> ended;
+};
+
 struct OracleQueue {
   QueueSettings settings;
   std::string unknown;  // Of store::SettingsRow.
   std::map<std::string, OracleOrder> orders;
   std::map<std::string, std::string> owners;  // Dedup key to the id of the order that blocks it.
-  std::map<std::pair<std::string, std::uint64_t>, model::Record> history;  // By id and sequence.
+  std::map<std::pair<std::string, std::uint64_t>, OracleHistory> history;  // By id and sequence.
   // WAIT orders as they are handed out, for each priority. Says nothing that `orders` does not.
   std::map<std::uint8_t, std::set<std::pair<Time, std::string>>> lines;
   std::map<std::string, model::RunRecord> runs;  // Without their counts, see run_counts().
@@ -93,6 +99,11 @@ class Oracle {
   // or not. So the oracle is told, and answers whether it was allowed.
   bool sweep(const Name& name, Time now);
   bool has_lapsed(Time now) const;  // Whether there is such a success.
+  // The same of a row of the history.
+  bool sweep_history(const Name& name, std::uint64_t sequence, Time now);
+  bool has_stale_history(Time now) const;
+  // What is shown of the history of an order.
+  std::vector<HistoryEntry> history(const Name& name, Time now) const;
 
   const std::map<std::string, OracleQueue>& queues() const { return queues_; }
   const std::map<std::string, std::string>& app() const { return app_; }
@@ -143,6 +154,8 @@ class Oracle {
 
   // Puts the order there (nothing: takes it away) and brings all that follows from it along.
   void set(const Name& name, std::optional<OracleOrder> order);
+  // The same, and notes in the history why.
+  void set(const Name& name, OracleOrder order, HistoryEvent event, const std::string& reason = {});
   Now tamed(Now now) const;
   void stamp(model::Record& record);  // The next sequence, and the time.
   const OracleOrder* holder(const std::string& queue, const std::string& id, Token token) const;

@@ -75,6 +75,7 @@ bool is_valid(const QueueSetRequest& r) {
          is_within(r.tries, 0U, limits::tries_max) && is_within(r.backoff_base, none, 365 * day) &&
          is_within(r.backoff_cap, none, 365 * day) && is_within(r.backoff_jitter_percent, 0U, 100U) &&
          is_within(r.payload_bytes_max, 0U, 64U * 1024 * 1024) &&
+         is_within(r.keep_history, none, 100 * 365 * day) &&
          (!r.keep_success || is_within(*r.keep_success, none, 100 * 365 * day));
 }
 bool is_valid(const RunOpenRequest& r) { return !r.ttl || is_lease(*r.ttl); }

@@ -255,7 +255,9 @@ void World::tick() {
   core_->tick(now);
   check_served();
   // Which of the lapsed successes were swept out can be seen in the store only.
-  if (profile_.keeps_for_a_time && oracle_.has_lapsed(now.wall) && !commit(now.wall)) return;
+  const bool may_sweep = (profile_.keeps_for_a_time && oracle_.has_lapsed(now.wall)) ||
+                         (profile_.keeps_history && oracle_.has_stale_history(now.wall));
+  if (may_sweep && !commit(now.wall)) return;
   // It never spins: there is more to do at once only if the pass was full.
   const std::optional<Monotonic> wake = core_->next_wake(now_);
   const bool was_odd = now.wall != now_.wall || now.monotonic != now_.monotonic;
@@ -266,7 +268,8 @@ void World::tick() {
     seen_.note("a pass of the reaper was full");
   }
   if (!has_more) seen_.note("a sweep took more than one tick");
-  require(has_more || (profile_.keeps_for_a_time && profile_.wide), "after a tick there is at once another");
+  require(has_more || (profile_.keeps_for_a_time && profile_.wide) || profile_.keeps_history,
+          "after a tick there is at once another");
 }
 
 void World::cancel_claim() {
@@ -309,7 +312,7 @@ void World::check_wake() {
   require(!wake || *wake >= now_.monotonic, what);
   require(!event || (wake && *wake <= *event), what);
   // Nothing but leases, whose ends are known exactly.
-  if (oracle_.claims_waiting() == 0 && !profile_.keeps_for_a_time) require(wake == event, what);
+  if (oracle_.claims_waiting() == 0 && !profile_.sweeps()) require(wake == event, what);
 }
 
 void World::compare_all() {
@@ -333,9 +336,11 @@ void World::note_heads() {
 
 Result<> World::before_write(std::span<const store::Change> changes) {
   erased_.clear();
+  erased_history_.clear();
   ++writes_;
   for (const store::Change& change : changes) {
     if (change.family == store::Family::orders && !change.value) erased_.push_back(change.key);
+    if (change.family == store::Family::history && !change.value) erased_history_.push_back(change.key);
     if (!mode_.takes_digests) continue;
     writes_digest_.add(static_cast<std::uint64_t>(change.family));
     writes_digest_.add(change.key);
@@ -363,9 +368,9 @@ bool World::commit(std::optional<Time> swept_at) {
   return true;
 }
 
-// Successes that the engine swept out by itself.
+// Successes, and rows of the history, that the engine swept out by itself.
 void World::follow_sweep(Time now) {
-  if (!profile_.keeps_for_a_time) return;
+  if (!profile_.sweeps()) return;
   for (const std::string& key : erased_) {
     const store::OrderName name = *store::parse_order_key(key);
     const Oracle::Name order{name.queue, name.id};
@@ -373,6 +378,15 @@ void World::follow_sweep(Time now) {
     require(oracle_.sweep(order, now),
             [&] { return "order " + shown(order.first) + " / " + shown(order.second) + " was removed"; });
     seen_.note("a success was swept out");
+  }
+  // What went with a success is gone there already.
+  for (const std::string& key : erased_history_) {
+    const store::HistoryName name = *store::parse_history_key(key);
+    const std::string queue(name.queue);
+    if (!oracle_.queues().at(queue).history.contains({name.id, name.sequence})) continue;
+    require(oracle_.sweep_history({queue, name.id}, name.sequence, now),
+            [&] { return "history of order " + shown(queue) + " / " + shown(name.id) + " was removed"; });
+    seen_.note("history was swept out");
   }
 }
 
@@ -414,7 +428,9 @@ void World::plant_unknown_field() {
   if (settings != meta.end() && random_.one_in(3)) {
     note("queue " + shown(queue_name) + " gets an unknown field");
     oracle_.set_unknown(queue_name, unknown);
-    settings->second = store::encode_settings({queue.settings, unknown});
+    store::SettingsRow row = *store::decode_settings(settings->second);
+    row.unknown = unknown;
+    settings->second = store::encode_settings(row);
   } else if (!queue.runs.empty() && random_.one_in(3)) {
     const std::string run = random_.pick(queue.runs).first;
     note("run " + shown(queue_name) + " / " + shown(run) + " gets an unknown field");
@@ -470,7 +486,7 @@ void World::drain() {
     const std::optional<Monotonic> wake = core_->next_wake(now_);
     if (!wake) break;
     move_to(*wake);
-    if (oracle_.next_event(now_) != now_.monotonic && !profile_.keeps_for_a_time) {
+    if (oracle_.next_event(now_) != now_.monotonic && !profile_.sweeps()) {
       require(in_vain-- > 0, "it wakes up in vain again and again");
     }
     tick();
@@ -483,12 +499,13 @@ void World::drain() {
   }
   // No sweep rests for more than an hour; then it takes as many ticks as it needs. The one that is under way may
   // have passed by some already.
-  if (profile_.options.upkeep && profile_.keeps_for_a_time) {
+  if (profile_.options.upkeep && profile_.sweeps()) {
     for (int sweep = 0; sweep < 2; ++sweep) {
       move_to(now_.monotonic + 2h);
       for (int i = 0; i < 100 && core_->next_wake(now_) == now_.monotonic; ++i) tick();
     }
     require(!oracle_.has_lapsed(now_.wall), "a success outlives its retention");
+    require(!oracle_.has_stale_history(now_.wall), "history outlives its retention");
   }
   commit();
   compare_all();

@@ -104,6 +104,7 @@ class World {
   Oracle oracle_;
 
   std::vector<std::string> erased_;  // Keys of family orders, by the last write.
+  std::vector<std::string> erased_history_;
   std::uint64_t writes_ = 0;
   std::uint64_t failing_write_ = 0;  // 0: none.
   Oracle committed_;  // As of the last write that went well; kept only when the next one fails.

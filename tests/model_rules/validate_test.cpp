@@ -171,10 +171,12 @@ TEST_CASE("limits of the settings of a queue", "[validate]") {
        64 * 1024 * 1024},
       {"keep", with(settings, [](auto& r, auto v) { r.keep_success = std::optional<Duration>(Duration{v}); }),
        0, limits::keep_ms_max},
+      {"history", with(settings, [](auto& r, auto v) { r.keep_history = Duration{v}; }), 0,
+       limits::keep_ms_max},
   });
   for (const auto& set : std::vector<std::function<void(QueueSetRequest&)>>{
            [](auto& r) { r.lease = Duration{-1}; }, [](auto& r) { r.backoff_base = Duration{-1}; },
-           [](auto& r) { r.backoff_cap = Duration{-1}; },
+           [](auto& r) { r.backoff_cap = Duration{-1}; }, [](auto& r) { r.keep_history = Duration{-1}; },
            [](auto& r) { r.keep_success = std::optional<Duration>(Duration{-1}); }}) {
     QueueSetRequest request = settings;
     set(request);
@@ -322,6 +324,7 @@ TEST_CASE("settings change where something is given, and nowhere else", "[valida
   before.backoff_jitter_percent = 5;
   before.payload_bytes_max = 6;
   before.keep_success = Duration{7};
+  before.keep_history = Duration{8};
   before.paused = true;
   CHECK(model::apply(settings, before) == before);
 
@@ -333,6 +336,7 @@ TEST_CASE("settings change where something is given, and nowhere else", "[valida
   all.backoff_jitter_percent = 10;
   all.payload_bytes_max = 1024 * 1024;
   all.keep_success = std::optional<Duration>();
+  all.keep_history = Duration{0};
   all.paused = false;
   CHECK(model::apply(all, before) == QueueSettings{});
 

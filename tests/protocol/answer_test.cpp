@@ -267,10 +267,10 @@ TEST_CASE("the settings of a queue, in the words that QUEUE SET takes", "[answer
   std::string out;
   print_settings(out, settings);
   CHECK(out ==
-        "*16\r\n$5\r\nlease\r\n:30000\r\n$5\r\ntries\r\n:25\r\n$12\r\nbackoff_base\r\n:1000\r\n$"
+        "*18\r\n$5\r\nlease\r\n:30000\r\n$5\r\ntries\r\n:25\r\n$12\r\nbackoff_base\r\n:1000\r\n$"
         "11\r\nbackoff_cap\r\n"
         ":3600000\r\n$22\r\nbackoff_jitter_percent\r\n:10\r\n$17\r\npayload_bytes_max\r\n:1048576\r\n"
-        "$12\r\nkeep_success\r\n$7\r\nforever\r\n$6\r\npaused\r\n$2\r\nno\r\n");
+        "$12\r\nkeep_success\r\n$7\r\nforever\r\n$12\r\nkeep_history\r\n:0\r\n$6\r\npaused\r\n$2\r\nno\r\n");
   CHECK(*read_settings(value_of(out)) == settings);
   settings = {.lease = Duration{1},
               .tries = 2,
@@ -279,6 +279,7 @@ TEST_CASE("the settings of a queue, in the words that QUEUE SET takes", "[answer
               .backoff_jitter_percent = 5,
               .payload_bytes_max = 6,
               .keep_success = Duration{7},
+              .keep_history = Duration{8},
               .paused = true};
   out.clear();
   print_settings(out, settings);
@@ -296,7 +297,38 @@ TEST_CASE("the settings of a queue, in the words that QUEUE SET takes", "[answer
   const auto* set = std::get_if<QueueSetRequest>(&std::get<Request>(parsed));
   REQUIRE(set != nullptr);
   CHECK(set->keep_success == std::optional<Duration>(7));
+  CHECK(set->keep_history == Duration{8});
   CHECK(set->paused == true);
+}
+
+TEST_CASE("the history of an order", "[answer]") {
+  std::string out;
+  print_history(out, {});
+  CHECK(out == "*0\r\n");
+  const std::vector<HistoryEntry> entries = {
+      {.event = HistoryEvent::scheduled, .state = State::wait, .at = at(1), .due = at(2), .sequence = 3},
+      {.event = HistoryEvent::failed,
+       .state = State::failed,
+       .at = at(4),
+       .worker = "w",
+       .token = Token{5},
+       .attempt = 6,
+       .reason = "no\r\npaper",
+       .sequence = 7}};
+  out.clear();
+  print_history(out, entries);
+  CHECK(
+      out.starts_with("*2\r\n*18\r\n$2\r\nat\r\n:1\r\n$5\r\nevent\r\n$9\r\nscheduled\r\n$5\r\nstate\r\n"
+                      "$4\r\nWAIT\r\n$3\r\ndue\r\n:2\r\n$6\r\nworker\r\n$-1\r\n$5\r\ntoken\r\n:0\r\n"
+                      "$7\r\nattempt\r\n:0\r\n$6\r\nreason\r\n$-1\r\n$8\r\nsequence\r\n:3\r\n*18\r\n"));
+  CHECK(*read_history(value_of(out)) == entries);
+  // An event of a newer server is passed on as what it is: not known here.
+  const std::size_t event = out.find("$6\r\nfailed");
+  REQUIRE(event != std::string::npos);
+  out.replace(event, 10, "$6\r\nmelted");
+  CHECK(read_history(value_of(out))->at(1).event == HistoryEvent::unknown);
+  CHECK_FALSE(read_history(value_of("*1\r\n*0\r\n")));
+  CHECK_FALSE(read_history(value_of(":1\r\n")));
 }
 
 TEST_CASE("the state of a run", "[answer]") {

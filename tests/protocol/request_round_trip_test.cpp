@@ -79,6 +79,10 @@ auto fields(PurgeRequest& r) {
   auto& [queue, state, older, limit] = r;
   return std::tie(queue, state, older, limit);
 }
+auto fields(HistoryRequest& r) {
+  auto& [queue, id, limit] = r;
+  return std::tie(queue, id, limit);
+}
 auto fields(RunOpenRequest& r) {
   auto& [queue, run, ttl] = r;
   return std::tie(queue, run, ttl);
@@ -104,9 +108,11 @@ auto fields(RunShowRequest& r) {
   return std::tie(queue, run);
 }
 auto fields(QueueSetRequest& r) {
-  auto& [queue, create, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused] = r;
+  auto& [queue, create, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, keep_history,
+         paused] = r;
   (void)create;  // Is not sent.
-  return std::tie(queue, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, paused);
+  return std::tie(queue, lease, tries, base, cap, jitter, payload_bytes_max, keep_success, keep_history,
+                  paused);
 }
 auto fields(AuthRequest& r) {
   auto& [user, password] = r;

@@ -140,6 +140,8 @@ TEST_CASE("reads", "[request]") {
   CHECK(list.after == "c");
   CHECK_FALSE(parse_as<ListRequest>("LIST q").state);
   parse_as<QueuesRequest>("QUEUES");
+  CHECK(parse_as<HistoryRequest>("HISTORY q i").limit == 1000);
+  CHECK(parse_as<HistoryRequest>("history q i limit 7").limit == 7);
   CHECK(parse_as<StatsRequest>("STATS q").queue == "q");
   CHECK(parse_as<CheckRequest>("CHECK").queue == "");
   CHECK(parse_as<CheckRequest>("CHECK q").queue == "q");
@@ -149,7 +151,7 @@ TEST_CASE("QUEUE SET takes the fields of the settings", "[request]") {
   const auto set = parse_as<QueueSetRequest>(
       "queue set q lease 1m tries 3 backoff_base 1s backoff_cap 2s backoff_jitter_percent 5 "
       "payload_bytes_max 10 "
-      "keep_success 7d paused yes");
+      "keep_success 7d keep_history 30d paused yes");
   CHECK(set.queue == "q");
   CHECK(set.lease == Duration{60'000});
   CHECK(set.tries == 3u);
@@ -158,6 +160,7 @@ TEST_CASE("QUEUE SET takes the fields of the settings", "[request]") {
   CHECK(set.backoff_jitter_percent == 5u);
   CHECK(set.payload_bytes_max == 10u);
   CHECK(set.keep_success == std::optional<Duration>(604'800'000));
+  CHECK(set.keep_history == Duration{2'592'000'000});
   CHECK(set.paused == true);
   const auto other = parse_as<QueueSetRequest>("QUEUE SET q PAUSED No KEEP_SUCCESS Forever");
   CHECK(other.paused == false);

@@ -200,6 +200,54 @@ TEST_CASE("waiting order without its queue entry: given up when it is met", "[da
   world.check_sound();
 }
 
+TEST_CASE("an order whose record is lost is still counted by its run", "[damage]") {
+  World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
+  for (const char* run : {"r", "other"}) REQUIRE(world.ask(RunOpenRequest{.queue = "q", .run = run}));
+  world.schedule({.queue = "q", .id = "a", .due = world.now(), .run = "other"});
+  world.cancel("a");
+  for (const char* id : {"a", "b", "c", "d"})
+    world.schedule({.queue = "q", .id = id, .due = world.now(), .run = "r"});
+  world.claim("w", 2);
+  damage(world, [&] {
+    world.erase(Family::leases, row_key("a"));
+    world.erase(Family::queue, store::queue_key("q", {128, world.now()}, "c"));
+  });
+  world.open();
+  world.run_for(1s);
+  CHECK(world.cancel("c").outcome == Outcome::aborted);
+  const auto counts = [&](const char* run) { return engine::read_run(world.store(), "q", run)->counts; };
+  CHECK(world.core().damage().at("order without its record") == 2);
+  CHECK(counts("r") == Counts{.wait = 1, .processing = 1, .aborted = 2});
+  CHECK(world.order("a").run == "r");
+  world.check_sound();
+
+  // A purge takes its earlier generation along.
+  CHECK(world.purge(State::aborted, {"a", "c"}) == 2);
+  CHECK(counts("other") == Counts{.aborted = 1});
+  CHECK(engine::read_run(world.store(), "q", "other")->purged == Counts{.aborted = 1});
+  CHECK(world.keys(Family::history).empty());
+  world.check_sound();
+}
+
+TEST_CASE("a lost order is counted by what its run knows of it", "[damage]") {
+  World world(GENERATE(Disk::memory, Disk::rocks));
+  for (const char* run : {"waiting", "held"}) REQUIRE(world.ask(RunOpenRequest{.queue = "q", .run = run}));
+  world.schedule({.queue = "q", .id = "held", .due = world.now(), .run = "held"});
+  world.claim_one("w");
+  world.schedule({.queue = "q", .id = "a", .due = world.now(), .run = "waiting"});
+  damage(world, [&] {
+    world.erase(Family::leases, row_key("held"));
+    world.erase(Family::queue, store::queue_key("q", {128, world.now()}, "a"));
+  });
+  world.open();  // The queue misses a lease, but not that of "a", which is met first.
+  world.cancel("a");
+  world.run_for(1s);
+  CHECK(engine::read_run(world.store(), "q", "waiting")->counts == Counts{.aborted = 1});
+  CHECK(engine::read_run(world.store(), "q", "held")->counts == Counts{.aborted = 1});
+  CHECK(world.counts() == Counts{.aborted = 2});
+  world.check_sound();
+}
+
 TEST_CASE("a broken entry holds up nothing behind it", "[damage]") {
   World world(GENERATE(Disk::memory, Disk::rocks), with_upkeep());
   const bool restart = GENERATE(false, true);

@@ -24,8 +24,9 @@ struct Tombstones {
 // tombstones: `completes` orders are completed, then claims are measured, beside those of a fresh store.
 Tombstones measure_tombstones(std::uint32_t completes);
 
-// purge_is_linear: `orders` are purged in batches of `batch`; no batch costs more than the first few.
-void run_purge_is_linear(std::uint32_t orders, std::uint32_t batch);
+// purge_is_linear: `orders` are purged in batches of `batch`; no batch costs more than the first few. With a
+// history of two entries an order, or none.
+void run_purge_is_linear(std::uint32_t orders, std::uint32_t batch, bool has_history);
 
 // overdue_backlog: `orders` fell due while the engine was down; they are drained in due order. Answers what
 // commands of others took meanwhile.

@@ -22,7 +22,7 @@ TEST_CASE("tombstones: a claim costs the same after 5 million completes", "[tomb
 }
 
 TEST_CASE("purge_is_linear: a million orders in batches of 10,000", "[purge_is_linear][long]") {
-  test::run_purge_is_linear(1'000'000, 10'000);
+  test::run_purge_is_linear(1'000'000, 10'000, GENERATE(false, true));
 }
 
 TEST_CASE("overdue_backlog: a million orders", "[overdue_backlog][long]") {

@@ -21,7 +21,7 @@ TEST_CASE("tombstones: a claim costs the same after 100,000 completes", "[tombst
 }
 
 TEST_CASE("purge_is_linear: each batch goes on where the last ended", "[purge_is_linear]") {
-  test::run_purge_is_linear(50'000, 5'000);
+  test::run_purge_is_linear(50'000, 5'000, GENERATE(false, true));
 }
 
 TEST_CASE("overdue_backlog: drained in due order, while others are served", "[overdue_backlog]") {

@@ -144,6 +144,23 @@ TEST_CASE("queue keys sort by queue, priority, due time and id") {
   }
 }
 
+TEST_CASE("a history key is read back, and nothing else is") {
+  for (const std::string& id : {"id"s, "a\0b"s, "\0\xff"s, "\xff"s}) {
+    const std::string key = history_key("q", id, limits::sequence_max);
+    const std::optional<HistoryName> name = parse_history_key(key);
+    REQUIRE(name);
+    CHECK(name->queue == "q");
+    CHECK(name->id == id);
+    CHECK(name->sequence == limits::sequence_max);
+    CHECK_FALSE(parse_history_key(key + "x"));
+    CHECK_FALSE(parse_history_key(std::string_view(key).substr(0, key.size() - 1)));
+  }
+  for (const std::string& bytes : {""s, "q"s, "q\0"s, "q\0id"s, history_prefix("q", "id"),
+                                   history_key("q", "", 1), history_key("", "id", 1)}) {
+    CHECK_FALSE(parse_history_key(bytes));
+  }
+}
+
 TEST_CASE("order keys sort by queue and id, history keys also by sequence") {
   const unsigned seed = GENERATE(range(0U, 20U));
   INFO("seed " << seed);

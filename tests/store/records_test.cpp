@@ -126,8 +126,11 @@ TEST_CASE("golden bytes: meta") {
   CHECK(hex(encode_sequence(limits::sequence_max)) == "08ffffffffffffffff7f");
   CHECK(hex(encode_settings({})) == packed("08e0d403 1019 18d00f 2080bab703 280a 30808040 4000"));
   SettingsRow row;
-  row.settings = {Duration{1}, 0, Duration{0}, Duration{2}, 100, 3, Duration{4}, true};
+  row.settings = {Duration{1}, 0, Duration{0}, Duration{2}, 100, 3, Duration{4}, Duration{0}, true};
   CHECK(hex(encode_settings(row)) == packed("0802 1000 1800 2004 2864 3003 3808 4001"));
+  row.settings.keep_history = Duration{5};
+  row.may_have_history = true;
+  CHECK(hex(encode_settings(row)) == packed("0802 1000 1800 2004 2864 3003 3808 4001 480a 5001"));
   CHECK(hex(encode_counts({1, 2, 3, 4, 300})) == packed("0801 1002 1803 2004 28ac02"));
 }
 
@@ -146,7 +149,7 @@ TEST_CASE("what was encoded is decoded again") {
        {State::success, State::failed, State::aborted, static_cast<State>(6), static_cast<State>(255)}) {
     const model::Record ended = full_record(state);
     CHECK(std::get<model::Record>(*decode_order(encode_ended(ended))) == ended);
-    CHECK(*decode_ended(encode_ended(ended)) == ended);
+    CHECK(decode_history(encode_generation("", ended))->ended == ended);
   }
   for (const RunState state :
        {RunState::creating, RunState::running, RunState::done, RunState::error, RunState{255}}) {
@@ -161,6 +164,7 @@ TEST_CASE("what was encoded is decoded again") {
                   100,
                   limits::payload_bytes_ceiling,
                   Duration{limits::keep_ms_max},
+                  Duration{limits::keep_ms_max},
                   true};
   CHECK(decode_settings(encode_settings(row))->settings == row.settings);
   CHECK(decode_settings(encode_settings({}))->settings == QueueSettings{});
@@ -169,6 +173,17 @@ TEST_CASE("what was encoded is decoded again") {
   CHECK(*decode_format(encode_format(1)) == 1);
   CHECK(*decode_sequence(encode_sequence(0)) == 0);
   CHECK(*decode_sequence(encode_sequence(limits::sequence_max)) == limits::sequence_max);
+}
+
+TEST_CASE("settings say whether there may be a history") {
+  SettingsRow row;
+  CHECK_FALSE(decode_settings(encode_settings(row))->may_have_history);
+  row.may_have_history = true;
+  row.settings.keep_history = Duration{7};
+  const Result<SettingsRow> read = decode_settings(encode_settings(row));
+  REQUIRE(read);
+  CHECK(read->may_have_history);
+  CHECK(read->settings == row.settings);
 }
 
 TEST_CASE("an empty key is not the same as none") {
@@ -261,6 +276,44 @@ const std::vector<Damage> record_damage = {
 
 }  // namespace
 
+TEST_CASE("an entry of the history, alone and beside the generation that ended with it") {
+  const HistoryEntry small{.event = HistoryEvent::cancelled, .state = State::aborted, .at = at(1)};
+  CHECK(hex(encode_entry(small)) == packed("1a06 0809 1005 1802"));
+  const HistoryEntry full{.event = HistoryEvent::failed,
+                          .state = State::wait,
+                          .at = at(-1),
+                          .due = at(0),
+                          .worker = "w",
+                          .token = Token{300},
+                          .attempt = 2,
+                          .reason = "no"};
+  CHECK(hex(encode_entry(full)) == packed("1a14 0806 1001 1801 2000 2a0177 30ac02 3802 42026e6f"));
+  for (const HistoryEntry& entry : {small, full}) {
+    const Result<HistoryRow> row = decode_history(encode_entry(entry));
+    REQUIRE(row);
+    CHECK(row->entry == entry);
+    CHECK_FALSE(row->ended);
+  }
+  const model::Record record = full_record(State::failed);
+  CHECK(encode_generation("", record) == encode_ended(record));  // As before there were entries.
+  const Result<HistoryRow> both = decode_history(encode_generation(encode_entry(full), record));
+  REQUIRE(both);
+  CHECK(both->entry == full);
+  CHECK(both->ended == record);
+  CHECK(encode_generation("garbage", record) == encode_ended(record));
+
+  check_corrupt(decode_history(""));
+  check_corrupt(decode_history(encode_entry({.event = HistoryEvent::unknown})));
+  check_corrupt(decode_history(encode_entry({.event = HistoryEvent::claimed, .state = State{0}})));
+  check_corrupt(
+      decode_history(encode_entry({.event = HistoryEvent::claimed, .at = at(limits::time_ms_max + 1)})));
+  check_corrupt(
+      decode_history(encode_entry({.event = HistoryEvent::claimed, .due = at(limits::time_ms_min - 1)})));
+  check_corrupt(decode_history(
+      encode_entry({.event = HistoryEvent::claimed, .token = Token{limits::sequence_max + 1}})));
+  CHECK(decode_history(encode_entry({.event = HistoryEvent{200}}))->entry->event == HistoryEvent{200});
+}
+
 TEST_CASE("a record with a value out of range is refused wherever it lies") {
   for (const auto& [what, damage] : record_damage) {
     INFO(what);
@@ -273,7 +326,7 @@ TEST_CASE("a record with a value out of range is refused wherever it lies") {
     record = full_record(State::failed);
     damage(record);
     check_corrupt(decode_order(encode_ended(record)));
-    check_corrupt(decode_ended(encode_ended(record)));
+    check_corrupt(decode_history(encode_generation("", record)));
   }
   check_corrupt(decode_waiting(unhex(packed("0801 18ac02"))));  // Priority 300.
   check_corrupt(decode_waiting(unhex("088102")));               // State 257 is not state 1.
@@ -288,9 +341,9 @@ TEST_CASE("a record in the wrong family is refused") {
           (state == State::processing));
     const bool ended = state != State::wait && state != State::processing;
     CHECK(decode_order(encode_ended(record)).has_value() == ended);
-    CHECK(decode_ended(encode_ended(record)).has_value() == ended);
+    CHECK(decode_history(encode_generation("", record)).has_value() == ended);
   }
-  check_corrupt(decode_ended(encode_live({1, at(1)})));
+  check_corrupt(decode_history(encode_live({1, at(1)})));
 }
 
 TEST_CASE("a lease that nobody can have been given is refused") {
@@ -348,6 +401,8 @@ TEST_CASE("settings out of range are refused") {
       {"payload", [](Set& s) { s.payload_bytes_max = limits::payload_bytes_ceiling + 1; }},
       {"keep < 0", [](Set& s) { s.keep_success = Duration{-1}; }},
       {"keep", [](Set& s) { s.keep_success = Duration{limits::keep_ms_max + 1}; }},
+      {"history < 0", [](Set& s) { s.keep_history = Duration{-1}; }},
+      {"history", [](Set& s) { s.keep_history = Duration{limits::keep_ms_max + 1}; }},
   };
   for (const auto& [what, damage] : damages) {
     INFO(what);
@@ -381,7 +436,7 @@ TEST_CASE("a value that was cut short, or is not protobuf at all, is refused") {
     check_corrupt(decode_waiting(garbage));
     check_corrupt(decode_lease(garbage));
     check_corrupt(decode_order(garbage));
-    check_corrupt(decode_ended(garbage));
+    check_corrupt(decode_history(garbage));
     check_corrupt(decode_format(garbage));
     check_corrupt(decode_sequence(garbage));
     check_corrupt(decode_settings(garbage));

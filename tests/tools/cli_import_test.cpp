@@ -1,13 +1,16 @@
 // duelease import, as a user sees it.
 #include <sys/stat.h>
 
-#include "program.h"
+#include "import_runs.h"
 #include "support/shared_sample.h"
 
+using duelease::test::check_counts;
+using duelease::test::events_of;
 using duelease::test::eventually;
 using duelease::test::Ran;
 using duelease::test::shared_sample;
 using duelease::test::Shop;
+using duelease::test::summary_of;
 using duelease::test::write_file;
 using nlohmann::json;
 
@@ -18,30 +21,6 @@ std::vector<std::string> import_of(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"import", "--queue", "q", "--id", "id", "--due", "due"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
-}
-
-json summary_of(const Ran& ran) {
-  const std::vector<json> lines = ran.lines();
-  REQUIRE(!lines.empty());
-  REQUIRE(lines.back()["event"] == "summary");
-  return lines.back();
-}
-
-void check_counts(const Ran& ran, int rows, int scheduled, int rescheduled, int refused, int bad) {
-  const json summary = summary_of(ran);
-  CHECK(summary["rows"] == rows);
-  CHECK(summary["scheduled"] == scheduled);
-  CHECK(summary["rescheduled"] == rescheduled);
-  CHECK(summary["refused"] == refused);
-  CHECK(summary["bad"] == bad);
-}
-
-std::vector<json> events_of(const Ran& ran, const char* event) {
-  std::vector<json> found;
-  for (const json& line : ran.lines()) {
-    if (line["event"] == event) found.push_back(line);
-  }
-  return found;
 }
 
 }  // namespace

@@ -352,6 +352,44 @@ TEST_CASE("why says why, and 1 for an order that is not there", "[cli]") {
   CHECK(shop.run({"why", "q", "2"}).exit == 1);
 }
 
+TEST_CASE("history says what happened to an order, or how to keep one", "[cli]") {
+  const Shop shop;
+  CHECK(shop.run({"queue", "set", "q", "--keep-history", "30d"}).exit == 0);
+  shop.schedule("q", "1");
+  CHECK(shop.run({"work", "--queue", "q", "--name", "w1", "--exec", "echo no stock >&2; exit 3", "--drain"})
+            .exit == 0);
+  const Ran table = shop.run({"history", "q", "1"});
+  CHECK(table.exit == 0);
+  CHECK_THAT(table.out, Catch::Contains("time") && Catch::Contains("scheduled") &&
+                            Catch::Contains("claimed") && Catch::Contains("PROCESSING") &&
+                            Catch::Contains("w1") && Catch::Contains("exit 3: no stock"));
+  CHECK(table.err.find("keeps no history") == std::string::npos);
+  const std::vector<json> lines = shop.ask({"history", "q", "1"}).lines();
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0]["event"] == "scheduled");
+  CHECK(lines[0]["worker"] == "");
+  CHECK(lines[1]["event"] == "claimed");
+  CHECK(lines[1]["due"].is_null());
+  CHECK(lines[2]["event"] == "failed");
+  CHECK(lines[2]["state"] == "WAIT");
+  CHECK(lines[2]["reason"] == "exit 3: no stock");
+  CHECK(lines[2]["token"] == lines[1]["token"]);
+  CHECK(lines[2]["due"] > lines[2]["at"]);
+  CHECK(shop.ask({"history", "q", "1", "--limit", "1"}).lines().size() == 1);
+  CHECK(shop.run({"history", "q", "1", "--limit", "0"}).exit == 2);
+  const Ran none = shop.run({"history", "q", "2"});
+  CHECK(none.exit == 1);
+  CHECK(none.out.empty());
+  CHECK(none.err == "duelease: nothing has happened to order 2 of queue q within 30 d\n");
+
+  shop.schedule("off", "1");
+  const Ran off = shop.run({"history", "off", "1"});
+  CHECK(off.exit == 1);
+  CHECK(off.err ==
+        "duelease: queue off keeps no history; from now on it does with: queue set off --keep-history 30d\n");
+  CHECK(shop.run({"history", "typo", "1"}).exit == 1);
+}
+
 TEST_CASE("cancel and reschedule answer what they did or what forbids it", "[cli]") {
   const Shop shop;
   REQUIRE(shop.run({"schedule", "q", "1", "--due", "+1d"}).exit == 0);
@@ -413,7 +451,7 @@ TEST_CASE("settings of a queue are set, shown, and obeyed", "[cli]") {
   const Shop shop;
   const Ran set = shop.ask({"queue", "set", "q", "--lease", "2m", "--tries", "0", "--backoff-base", "10ms",
                             "--backoff-cap", "1h", "--backoff-jitter", "0", "--payload-max", "10",
-                            "--keep-success", "7d"});
+                            "--keep-success", "7d", "--keep-history", "30d"});
   CHECK(set.exit == 0);
   const json expected{{"queue", "q"},
                       {"lease", 120'000},
@@ -423,13 +461,18 @@ TEST_CASE("settings of a queue are set, shown, and obeyed", "[cli]") {
                       {"backoff_jitter_percent", 0},
                       {"payload_bytes_max", 10},
                       {"keep_success", 7 * day_ms},
+                      {"keep_history", 30 * day_ms},
                       {"paused", false}};
   CHECK(set.json() == expected);
   CHECK(shop.ask({"queue", "show", "q"}).json() == expected);
   CHECK(shop.ask({"queue", "set", "q", "--keep-success", "forever"}).json()["keep_success"].is_null());
-  CHECK_THAT(shop.run({"queue", "show", "q"}).out, Catch::Contains("lease           2 min\n") &&
-                                                       Catch::Contains("backoff base    10 ms\n") &&
-                                                       Catch::Contains("keep success    forever\n"));
+  CHECK_THAT(shop.run({"queue", "show", "q"}).out,
+             Catch::Contains("lease           2 min\n") && Catch::Contains("backoff base    10 ms\n") &&
+                 Catch::Contains("keep success    forever\n") && Catch::Contains("keep history    30 d\n"));
+  CHECK(shop.ask({"queue", "set", "q", "--keep-history", "none"}).json()["keep_history"] == 0);
+  CHECK_THAT(shop.run({"queue", "show", "q"}).out, Catch::Contains("keep history    none\n"));
+  CHECK(shop.run({"queue", "set", "q", "--keep-history", "36501d"}).exit == 2);
+  CHECK(shop.run({"queue", "set", "q", "--keep-history", "30"}).exit == 2);
   CHECK(shop.run({"queue", "show", "other"}).exit == 1);
   CHECK(shop.run({"queue", "set", "q", "--lease", "31d"}).exit == 2);
   CHECK(shop.run({"schedule", "q", "1", "--due", "0", "--payload", "12345678901"}).exit == 3);

@@ -239,7 +239,20 @@ TEST_CASE("a number in a cell is seconds or milliseconds by its size, unless tol
   CHECK(is_refused_as_cell("9223372036854775807", EpochUnit::seconds));
   CHECK(is_refused_as_cell("-9223372036854775808", EpochUnit::seconds));
   CHECK(is_refused_as_cell("9223372036854775808"));
-  CHECK(is_refused_as_cell("1796115600.5"));
+}
+
+TEST_CASE("a number in a cell may have a fraction, cut to milliseconds", "[time_text]") {
+  CHECK(cell_ms("1796115600.5") == 1'796'115'600'500);
+  CHECK(cell_ms("1796115600.0009") == 1'796'115'600'000);
+  CHECK(cell_ms("1796115600000.75") == 1'796'115'600'000);
+  CHECK(cell_ms("-0.5") == -500);
+  CHECK(cell_ms("-1.25") == -1'250);
+  CHECK(cell_ms("1.9", EpochUnit::milliseconds) == 1);
+  for (const char* text : {"1.", ".5", "1.2.3", "1.-2", "1e9", "1.5e9", "-", "-.5", "inf", "nan", "1.5 "}) {
+    INFO(text);
+    CHECK(is_refused_as_cell(text));
+  }
+  CHECK(is_refused_as_cell("9223372036854775.9", EpochUnit::seconds));
 }
 
 TEST_CASE("a time is printed as RFC 3339 and reads back", "[time_text]") {

@@ -20,6 +20,7 @@ Json settings_json(const std::string& queue, const QueueSettings& settings) {
   json["backoff_jitter_percent"] = settings.backoff_jitter_percent;
   json["payload_bytes_max"] = settings.payload_bytes_max;
   json["keep_success"] = settings.keep_success ? Json(settings.keep_success->count()) : Json();
+  json["keep_history"] = settings.keep_history.count();
   json["paused"] = settings.paused;
   return json;
 }
@@ -35,6 +36,9 @@ std::string settings_table(const std::string& queue, const QueueSettings& settin
   table.add({"payload max", counted(settings.payload_bytes_max, "byte")});
   table.add({"keep success",
              settings.keep_success ? print_duration(*settings.keep_success, all_units) : "forever"});
+  table.add({"keep history", settings.keep_history == Duration{0}
+                                 ? "none"
+                                 : print_duration(settings.keep_history, all_units)});
   table.add({"paused", settings.paused ? "yes" : "no"});
   return table.text();
 }
@@ -73,6 +77,13 @@ Exit set(const Session& session, const SetOptions& options) {
   });
 }
 
+std::string read_keep_history(const std::string& text, QueueSetRequest& request) {
+  const Result<Duration> keep = text == "none" ? Result<Duration>(Duration{0}) : parse_duration(text);
+  if (!keep) return keep.error().message + " (or \"none\")";
+  request.keep_history = *keep;
+  return {};
+}
+
 std::string read_keep(const std::string& text, QueueSetRequest& request) {
   if (text == "forever") {
     request.keep_success = std::optional<Duration>();
@@ -99,6 +110,11 @@ void declare_set(Arguments& root, const Session& session) {
                  "bytes of a payload, 1048576 by default");
   const auto keep = [options](const std::string& text) { return read_keep(text, options->request); };
   command.value("--keep-success", keep, "DURATION", "how long a SUCCESS is kept and blocks, or \"forever\"");
+  const auto history = [options](const std::string& text) {
+    return read_keep_history(text, options->request);
+  };
+  command.value("--keep-history", history, "DURATION",
+                "how long to keep what happened to each order, or \"none\", the default");
   command.run([options, &session] { return set(session, *options); });
 }
 

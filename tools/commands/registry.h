@@ -23,6 +23,7 @@ void declare_pop(Arguments& root, const Session& session);
 void declare_order(Arguments& root, const Session& session);
 void declare_list(Arguments& root, const Session& session);
 void declare_why(Arguments& root, const Session& session);
+void declare_history(Arguments& root, const Session& session);
 void declare_cancel(Arguments& root, const Session& session);
 void declare_reschedule(Arguments& root, const Session& session);
 void declare_retry(Arguments& root, const Session& session);
@@ -40,11 +41,11 @@ void declare_restore(Arguments& root, const Session& session);
 using DeclareCommand = void (*)(Arguments& root, const Session& session);
 
 inline constexpr DeclareCommand all_commands[] = {
-    declare_schedule, declare_import, declare_work,    declare_serve,      declare_password, declare_claim,
-    declare_complete, declare_fail,   declare_release, declare_extend,     declare_pop,      declare_order,
-    declare_list,     declare_why,    declare_cancel,  declare_reschedule, declare_retry,    declare_run,
-    declare_stats,    declare_watch,  declare_ping,    declare_queue,      declare_purge,    declare_reap,
-    declare_check,    declare_backup, declare_restore,
+    declare_schedule, declare_import, declare_work,    declare_serve,   declare_password,   declare_claim,
+    declare_complete, declare_fail,   declare_release, declare_extend,  declare_pop,        declare_order,
+    declare_list,     declare_why,    declare_history, declare_cancel,  declare_reschedule, declare_retry,
+    declare_run,      declare_stats,  declare_watch,   declare_ping,    declare_queue,      declare_purge,
+    declare_reap,     declare_check,  declare_backup,  declare_restore,
 };
 
 }  // namespace duelease::tools
