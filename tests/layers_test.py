@@ -51,8 +51,9 @@ LIBRARIES = {
     "nlohmann/": {"server", "tools", "bench"},
     "CLI/": {"tools", "bench"},
     "soci/": {"tools"},
-    "hiredis/": {"tools"},
-    "sqlite3.h": {"tools"},
+    "hiredis/": {"tools", "bench"},
+    "sqlite3.h": {"tools", "bench"},
+    "libpq-fe.h": {"bench"},
     "xxhash": {"reconcile"},
 }
 
