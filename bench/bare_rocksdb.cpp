@@ -1,181 +1,222 @@
-// The limit of our own design: RocksDB with the same families, options, keys and value sizes, written in
-// the same groups by a loop that decides nothing. Sync is overlapped as in the engine: a second thread
-// syncs while the loop writes on, at most four groups ahead.
+// The limit of our own design: RocksDB with the same families, options (src/store/rocks_store.cpp), keys and value
+// sizes, written in the same groups, sorted as there, by a loop that decides nothing. Sync is overlapped as in the
+// engine.
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
+#include <rocksdb/version.h>
+#include <unistd.h>
 
-#include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
+#include <algorithm>
+#include <tuple>
 
-#include "plan.h"
+#include "limit.h"
+#include "process.h"
+#include "target_kinds.h"
+
+// Only a RocksDB that is built with assertions has it: see with_assertions().
+namespace rocksdb {
+class SyncPoint {
+ public:
+  static SyncPoint* GetInstance() __attribute__((weak));  // NOLINT(readability-identifier-naming)
+};
+}  // namespace rocksdb
 
 namespace duelease::bench {
 
 namespace {
 
-// What the engine's values hold besides the payload, for an order without a key (bytes).
-constexpr std::size_t waiting_overhead = 41;
-constexpr std::size_t lease_overhead = 73;
-constexpr std::size_t ended_overhead = 64;
-constexpr std::size_t live_bytes = 12;
-constexpr std::size_t groups_ahead_max = 4;
-
 void must(const rocksdb::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "duelease-bench: rocksdb: %s\n", status.ToString().c_str());
-  std::exit(1);
+  if (!status.ok()) throw Fault("rocksdb: " + status.ToString());
 }
+
+constexpr std::size_t memtable_bytes = 128 * 1024 * 1024;
+
+rocksdb::DBOptions db_options() {
+  rocksdb::DBOptions options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  options.db_write_buffer_size = memtable_bytes;
+  options.max_total_wal_size = 4 * memtable_bytes;
+  options.allow_concurrent_memtable_write = false;
+  options.max_background_jobs = 2;
+  return options;
+}
+
+// Of all families.
+rocksdb::ColumnFamilyOptions family_options(bool bloom) {
+  rocksdb::ColumnFamilyOptions options;
+  options.write_buffer_size = memtable_bytes / 2;
+  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
+  const bool lz4 = std::ranges::find(available, rocksdb::kLZ4Compression) != available.end();
+  options.compression = lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+  rocksdb::BlockBasedTableOptions table;
+  table.format_version = 5;
+  if (bloom) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+// Rows are written in the order of their keys, each looked for from where the last one went.
+rocksdb::ColumnFamilyOptions walked(bool bloom) {
+  rocksdb::ColumnFamilyOptions options = family_options(bloom);
+  options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(0));
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions hashed() {
+  rocksdb::ColumnFamilyOptions options = family_options(true);
+  options.prefix_extractor.reset(rocksdb::NewNoopTransform());
+  options.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(memtable_bytes / 512));
+  return options;
+}
+
+enum class Family : std::uint8_t { meta, queue, orders, leases };
+
+struct Row {
+  Family family;
+  std::string key;
+  std::optional<std::string> value;  // Nothing: to be deleted.
+};
 
 class Bare {
  public:
-  explicit Bare(const std::filesystem::path& path) {
-    rocksdb::DBOptions options;
-    options.create_if_missing = true;
-    options.create_missing_column_families = true;
-    options.db_write_buffer_size = 128 * 1024 * 1024;
-    options.allow_concurrent_memtable_write = false;
-    options.max_background_jobs = 2;
-    rocksdb::ColumnFamilyOptions walked;
-    walked.write_buffer_size = 64 * 1024 * 1024;
-    walked.compression = rocksdb::kLZ4Compression;
-    rocksdb::BlockBasedTableOptions table;
-    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    walked.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    rocksdb::ColumnFamilyOptions hashed = walked;
-    hashed.prefix_extractor.reset(rocksdb::NewNoopTransform());
-    hashed.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory());
+  Bare(const std::filesystem::path& path, std::uint64_t ahead_max) {
     rocksdb::DB* db = nullptr;
-    must(rocksdb::DB::Open(options, path.string(),
-                           {{"default", walked}, {"queue", walked}, {"orders", walked}, {"leases", hashed}},
+    must(rocksdb::DB::Open(db_options(), path.string(),
+                           {{rocksdb::kDefaultColumnFamilyName, walked(true)},
+                            {"queue", walked(false)},
+                            {"orders", hashed()},
+                            {"leases", hashed()}},
                            &families_, &db));
     db_.reset(db);
-    sync_thread_ = std::thread([this] { sync_loop(); });
+    sync_.emplace(ahead_max, [this] { must(db_->SyncWAL()); });
   }
 
   ~Bare() {
+    sync_.reset();
     for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
   }
   Bare(const Bare&) = delete;
   Bare& operator=(const Bare&) = delete;
 
-  rocksdb::ColumnFamilyHandle* meta() const { return families_[0]; }
-  rocksdb::ColumnFamilyHandle* queue() const { return families_[1]; }
-  rocksdb::ColumnFamilyHandle* orders() const { return families_[2]; }
-  rocksdb::ColumnFamilyHandle* leases() const { return families_[3]; }
-
-  void write(rocksdb::WriteBatch& batch) {
-    must(batch.Put(meta(), "sequence", "123456789"));
-    must(batch.Put(meta(), "counts:bench", "123456789012"));
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return written_ - synced_ < groups_ahead_max; });
+  void write(std::vector<Row>& rows) {
+    rows.push_back({Family::meta, "sequence", "123456789"});
+    rows.push_back({Family::meta, "counts:bench", "123456789012"});
+    std::ranges::sort(rows, {}, [](const Row& row) { return std::tie(row.family, row.key); });
+    for (const Row& row : rows) {
+      rocksdb::ColumnFamilyHandle* const family = families_[static_cast<std::size_t>(row.family)];
+      must(row.value ? batch_.Put(family, row.key, *row.value) : batch_.Delete(family, row.key));
     }
-    must(db_->Write({}, &batch));
-    batch.Clear();
-    const std::lock_guard lock(mutex_);
-    ++written_;
-    changed_.notify_all();
+    rows.clear();
+    sync_->wait_for_place();
+    must(db_->Write({}, &batch_));
+    batch_.Clear();
+    sync_->wrote_group();
   }
-
   // All that was written is on disk.
-  void finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      changed_.notify_all();
-    }
-    sync_thread_.join();
-  }
+  void finish() { sync_->wait_for_all(); }
+
+  LimitQueue waiting;
 
  private:
-  void sync_loop() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return written_ > synced_ || stop_; });
-      if (written_ == synced_) return;
-      const std::uint64_t covered = written_;
-      lock.unlock();
-      must(db_->SyncWAL());
-      lock.lock();
-      synced_ = covered;
-      changed_.notify_all();
-    }
-  }
-
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t written_ = 0;
-  std::uint64_t synced_ = 0;
-  bool stop_ = false;
-  std::thread sync_thread_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // In the order of Family.
+  rocksdb::WriteBatch batch_;
+  std::optional<SyncBehind> sync_;
 };
 
-std::string order_key(std::uint64_t number) {
-  std::string key = "bench";
-  key.push_back('\0');
-  return key + order_id(number);
+class BareConnection final : public Connection {
+ public:
+  explicit BareConnection(Bare& bare) : bare_(bare) {}
+
+  void schedule(std::span<const NewOrder> orders) override {
+    for (const NewOrder& order : orders) {
+      put(Family::queue, queue_key(order.id, order.due), order.payload, waiting_overhead);
+      put(Family::orders, order_key(order.id), {}, live_bytes);
+    }
+    bare_.write(rows_);
+    bare_.waiting.add(orders);
+  }
+
+  std::vector<Handed> claim(unsigned count) override {
+    std::vector<Handed> orders = bare_.waiting.take(count);
+    if (orders.empty()) return orders;
+    for (const Handed& order : orders) {
+      rows_.push_back({Family::queue, queue_key(order.id, due_of(order)), {}});
+      put(Family::leases, order_key(order.id), order.payload, lease_overhead);
+    }
+    bare_.write(rows_);
+    return orders;
+  }
+
+  void complete(std::span<const Handed> orders) override {
+    for (const Handed& order : orders) {
+      rows_.push_back({Family::leases, order_key(order.id), {}});
+      put(Family::orders, order_key(order.id), order.payload, ended_overhead);
+    }
+    bare_.write(rows_);
+  }
+
+  std::uint64_t waiting() override { return bare_.waiting.due.size() + bare_.waiting.later_count; }
+  void flush() override { bare_.finish(); }
+
+ private:
+  void put(Family family, std::string key, std::string_view payload, std::size_t overhead) {
+    std::string value;
+    value.reserve(overhead + payload.size());
+    value.append(overhead, 'v');
+    value += payload;
+    rows_.push_back({family, std::move(key), std::move(value)});
+  }
+  static Time due_of(const Handed& order) { return Time{Duration{static_cast<std::int64_t>(order.place)}}; }
+
+  Bare& bare_;
+  std::vector<Row> rows_;
+};
+
+class BareTarget final : public Target {
+ public:
+  BareTarget(const std::filesystem::path& folder, std::uint64_t ahead_max)
+      : Target(folder), ahead_max_(ahead_max) {}
+
+  void start() override { bare_.emplace(folder() / "bare", ahead_max_); }
+  std::unique_ptr<Connection> connect() override { return std::make_unique<BareConnection>(*bare_); }
+  void stop() override { bare_.reset(); }
+  bool is_limit() const override { return true; }
+  std::uint64_t resident_bytes() const override { return bench::resident_bytes(::getpid()); }
+
+ private:
+  const std::uint64_t ahead_max_;
+  std::optional<Bare> bare_;
+};
+
+bool with_assertions() { return &rocksdb::SyncPoint::GetInstance != nullptr; }
+
+TargetInfo info(const TargetChoice&, const std::string&) {
+  return {rocksdb_version() + ", in process", "on disk, up to 4 groups behind the loop", ""};
 }
 
-std::string queue_key(std::uint64_t number) {
-  std::string key = "bench";
-  key.push_back('\0');
-  key.push_back('\x80');
-  const std::uint64_t due = (std::uint64_t{1} << 63) + 1'796'000'000'000U + number * 7919 % 1000;
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(due >> shift));
-  return key + order_id(number);
+std::unique_ptr<Target> make(const TargetChoice& choice, const std::string&,
+                             const std::filesystem::path& folder) {
+  return std::make_unique<BareTarget>(folder, groups_ahead(choice));
 }
 
 }  // namespace
 
-Round run_bare(const Plan& plan) {
-  const std::filesystem::path path = plan.folder / "bare";
-  std::filesystem::remove_all(path);
-  Round round;
-  {
-    Bare bare(path);
-    const std::string waiting(plan.payload_bytes + waiting_overhead, 'w');
-    const std::string lease(plan.payload_bytes + lease_overhead, 'l');
-    const std::string ended(plan.payload_bytes + ended_overhead, 'e');
-    const std::string live(live_bytes, 'p');
-    const std::uint64_t group = std::uint64_t{plan.batch} * plan.threads;  // As many as ask at once.
-    rocksdb::WriteBatch batch;
+std::string rocksdb_version() {
+  return "RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." +
+         std::to_string(ROCKSDB_PATCH) +
+         (with_assertions() ? ", built with assertions" : ", built without assertions");
+}
 
-    const Meter meter;
-    for (std::uint64_t first = 0; first < plan.orders; first += group) {
-      const std::uint64_t end = std::min(first + group, plan.orders);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Put(bare.queue(), queue_key(i), waiting));
-        must(batch.Put(bare.orders(), order_key(i), live));
-      }
-      bare.write(batch);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Delete(bare.queue(), queue_key(i)));
-        must(batch.Put(bare.leases(), order_key(i), lease));
-      }
-      bare.write(batch);
-      for (std::uint64_t i = first; i < end; ++i) {
-        must(batch.Delete(bare.leases(), order_key(i)));
-        must(batch.Put(bare.orders(), order_key(i), ended));
-      }
-      bare.write(batch);
-    }
-    bare.finish();
-    round = meter.finish(plan.orders);
-  }
-  std::filesystem::remove_all(path);
-  return round;
+TargetKind rocksdb_kind() {
+  return {{{"rocksdb", "a bare loop that writes the same bytes in the same groups: the limit of our design"}},
+          info,
+          make};
 }
 
 }  // namespace duelease::bench

@@ -45,14 +45,15 @@ ALLOWED_PUBLIC = {
 LIBRARIES = {
     "rocksdb/": {"store", "bench/bare_rocksdb.cpp"},  # The bench measures beside RocksDB itself.
     "google/": {"store"},
-    "boost/": {"engine", "server", "client", "include/duelease/asio.h"},
+    "boost/": {"engine", "server", "client", "include/duelease/asio.h", "bench/histogram.h"},
     "spdlog/": {"server", "tools", "bench"},
     "fmt/": {"server", "tools", "bench"},
     "nlohmann/": {"server", "tools", "bench"},
     "CLI/": {"tools", "bench"},
     "soci/": {"tools"},
-    "hiredis/": {"tools"},
-    "sqlite3.h": {"tools"},
+    "hiredis/": {"tools", "bench"},
+    "sqlite3.h": {"tools", "bench"},
+    "libpq-fe.h": {"bench"},
     "xxhash": {"reconcile"},
 }
 
