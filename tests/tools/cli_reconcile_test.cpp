@@ -116,15 +116,12 @@ TEST_CASE("on a store that is not there a reconcile is the rebuild", "[cli][reco
 
 TEST_CASE("a reconcile begins before it opens its source", "[cli][reconcile]") {
   const Shop shop;
-  SlowSource source(shop);
-  const auto running = shop.start(reconcile_of({source.path}));
-  // It would not come so far if it waited for the other end of the pipe first.
-  REQUIRE(eventually([&] { return std::filesystem::exists(shop.path("store") / "CURRENT"); }));
-  source.open();
-  source.write("id,due\n1,2026-12-01\n");
-  source.close();
-  CHECK(running->wait().exit == 0);
-  CHECK(shop.order("q", "1")["state"] == "WAIT");
+  fill(shop);
+  // Both fail here: the beginning for want of a folder for temporary files.
+  const Ran ran = shop.run_in_shell("TMPDIR=/no/such/folder exec \"$@\"",
+                                    reconcile_of({shop.path("none.csv").string(), "--cancel-missing"}));
+  CHECK(ran.exit == 4);
+  CHECK_THAT(ran.err, Catch::Contains("/no/such/folder") && !Catch::Contains("none.csv"));
 }
 
 TEST_CASE("rows that change nothing write nothing", "[cli][reconcile]") {
