@@ -2,6 +2,7 @@
 
 DUELEASE_PROGRAM is the path of the program.
 """
+import fcntl
 import os
 import random
 import re
@@ -44,6 +45,20 @@ def free_port():
                 continue
 
 
+def locked_folder(parent):
+    """A new one, and what locks it. When this process is killed, tests/support/temporary_folder.h sweeps it away."""
+    while True:
+        folder = tempfile.mkdtemp(prefix="duelease-test-", dir=parent)
+        try:
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.isdir(folder):  # Else it was swept away before it was locked.
+                return folder, lock
+            os.close(lock)
+        except FileNotFoundError:
+            pass
+
+
 class Server:
     """With a new store; start() again after kill() or stop() goes on with it, at the same port."""
 
@@ -53,7 +68,7 @@ class Server:
         self.login = login
         # In memory, as the other tests: what a killed process wrote stays there too.
         memory = "/dev/shm" if in_memory and os.path.isdir("/dev/shm") else None
-        self.folder = tempfile.mkdtemp(prefix="duelease-peer-", dir=memory)
+        self.folder, self.lock = locked_folder(memory)
         self.process = None
         if login:
             self.make_users_file()
@@ -64,6 +79,7 @@ class Server:
                 return
             except AssertionError:  # Another test may have been quicker to take the port.
                 if attempt == 4:
+                    self.__exit__()
                     raise
 
     def make_users_file(self):
@@ -81,6 +97,7 @@ class Server:
         if self.process:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self.lock)
 
     def log(self):
         with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as file:
