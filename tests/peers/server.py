@@ -1,6 +1,6 @@
 """A server of the program, in a process of its own that a test may kill, and a bare connection to it.
 
-DUELEASE_PROGRAM is the path of the program.
+DUELEASE_PROGRAM is the path of the program; DUELEASE_SANITIZED=1 says that it was built with a sanitizer.
 """
 import fcntl
 import os
@@ -16,6 +16,7 @@ import time
 from types import SimpleNamespace
 
 PATIENCE = 120  # Seconds, for a loaded machine under a sanitizer.
+SANITIZED = os.environ.get("DUELEASE_SANITIZED") == "1"  # The program is slow: less work, and more time for it.
 SKIPPED = 77    # What CTest takes for "not run".
 
 
