@@ -16,7 +16,8 @@ import time
 from types import SimpleNamespace
 
 PATIENCE = 120  # Seconds, for a loaded machine under a sanitizer.
-SANITIZED = os.environ.get("DUELEASE_SANITIZED") == "1"  # The program is slow: less work, and more time for it.
+# What the program is slower by under a sanitizer: times are multiplied by it, amounts of work divided.
+SLOWER = 5 if os.environ.get("DUELEASE_SANITIZED") == "1" else 1
 SKIPPED = 77    # What CTest takes for "not run".
 
 
