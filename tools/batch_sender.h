@@ -21,6 +21,7 @@ namespace duelease::tools {
 struct Sent {
   std::uint64_t number = 0;
   std::string id;
+  Time due{};
 };
 
 template <class Request>
@@ -35,7 +36,7 @@ class BatchSender {
   // True: a batch was sent with it.
   bool add(std::uint64_t number, Request request) {
     batch_.bytes += request.payload ? request.payload->size() : 0;
-    batch_.rows.push_back({number, request.id});
+    batch_.rows.push_back({number, request.id, request.due});
     batch_.requests.push_back(std::move(request));
     if (batch_.requests.size() < rows_max && batch_.bytes < bytes_max) return false;
     flush();

@@ -2,31 +2,11 @@
 
 #include <utility>
 
-#include "json.h"
 #include "output.h"
 #include "text.h"
 
 namespace duelease::tools {
 namespace {
-
-template <class Counts>
-std::string states_text(const Counts& by_state) {
-  std::string text;
-  for (std::size_t i = 0; i < by_state.size(); ++i) {
-    if (by_state[i] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", state_name(static_cast<State>(i)), by_state[i]);
-  }
-  return text;
-}
-
-template <class Counts>
-Json states_json(const Counts& by_state) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < by_state.size(); ++i) {
-    if (by_state[i] > 0) json[std::string(state_name(static_cast<State>(i)))] = by_state[i];
-  }
-  return json;
-}
 
 std::string_view fate_name(Fate fate) {
   switch (fate) {
@@ -48,21 +28,8 @@ Table conflict_table(std::string_view unit) {
 
 }  // namespace
 
-ImportReport::ImportReport(Style style, Progress& progress) : style_(std::move(style)), progress_(progress) {}
-
-void ImportReport::bad(std::uint64_t number, std::string_view error) {
-  ++totals_.bad;
-  if (style_.json) {
-    Json json;
-    json["event"] = "bad";
-    json["line"] = number;
-    json["error"] = json_bytes(error);
-    print_json(json);
-  } else if (is_shown(totals_.bad)) {
-    progress_.hide();
-    complain("{} {}: {}", style_.unit, number, printable(error));
-  }
-}
+ImportReport::ImportReport(Style style, Progress& progress)
+    : RowReport(style.rows, progress), style_(std::move(style)) {}
 
 void ImportReport::answered(std::uint64_t number, std::string_view id, const Answer& answer) {
   switch (answer.outcome) {
@@ -83,7 +50,7 @@ void ImportReport::answered(std::uint64_t number, std::string_view id, const Ans
 void ImportReport::refused(std::uint64_t number, std::string_view id, const Answer& answer) {
   ++totals_.refused;
   ++refused_by_state_[static_cast<std::uint8_t>(answer.state)];
-  if (style_.json) {
+  if (style_.rows.json) {
     Json json;
     json["event"] = "refused";
     json["line"] = number;
@@ -92,17 +59,17 @@ void ImportReport::refused(std::uint64_t number, std::string_view id, const Answ
     json["blocker"] = json_bytes(answer.blocker);
     print_json(json);
   } else if (is_shown(totals_.refused)) {
-    progress_.hide();
+    progress().hide();
     const std::string why =
         answer.blocker == id ? "already there" : "blocked by " + printable(answer.blocker);
-    say("refused {} ({} {}): {}, {}", printable(id), style_.unit, number, why, state_name(answer.state));
+    say("refused {} ({} {}): {}, {}", printable(id), style_.rows.unit, number, why, state_name(answer.state));
   }
 }
 
 void ImportReport::repeated(std::string_view id, std::uint64_t rows, std::uint64_t first,
                             std::uint64_t second) {
   ++totals_.repeated;
-  if (style_.json) {
+  if (style_.rows.json) {
     Json json;
     json["event"] = "repeated";
     json["id"] = json_bytes(id);
@@ -110,9 +77,9 @@ void ImportReport::repeated(std::string_view id, std::uint64_t rows, std::uint64
     json["lines"] = {first, second};
     print_json(json);
   } else if (is_shown(totals_.repeated)) {
-    progress_.hide();
-    complain("{} is the id of {}, first of {} {} and {}", printable(id), counted(rows, "row"), style_.unit,
-             first, second);
+    progress().hide();
+    complain("{} is the id of {}, first of {} {} and {}", printable(id), counted(rows, "row"),
+             style_.rows.unit, first, second);
   }
 }
 
@@ -120,14 +87,14 @@ void ImportReport::conflict(const Conflict& conflict) {
   ++totals_.conflicts;
   totals_.voided += conflict.voided;
   totals_.grandfathered += conflict.grandfathered;
-  if (style_.json) return print_conflict_json(conflict);
+  if (style_.rows.json) return print_conflict_json(conflict);
   if (!is_shown(totals_.conflicts)) return;
   std::string others;
   if (conflict.voided > 0) others = fmt::format("{} become ABORTED", conflict.voided);
   if (conflict.grandfathered > 0) {
     others += fmt::format("{}{} grandfathered", others.empty() ? "" : ", ", conflict.grandfathered);
   }
-  if (!conflicts_) conflicts_.emplace(conflict_table(style_.unit));
+  if (!conflicts_) conflicts_.emplace(conflict_table(style_.rows.unit));
   conflicts_->add({conflict.key, states_text(conflict.by_state), conflict.owner.id,
                    std::string(state_name(conflict.owner.state)), fmt::format("{}", conflict.owner.number),
                    others});
@@ -158,15 +125,15 @@ void ImportReport::print_conflict_json(const Conflict& conflict) const {
 
 void ImportReport::print_conflicts() {
   if (!conflicts_) return;
-  progress_.hide();
+  progress().hide();
   write_out(conflicts_->text());
   conflicts_.reset();
 }
 
 void ImportReport::conflicts_end() {
   print_conflicts();
-  if (style_.json || totals_.conflicts == 0) return;
-  progress_.hide();
+  if (style_.rows.json || totals_.conflicts == 0) return;
+  progress().hide();
   if (!is_shown(totals_.conflicts)) {
     say("... and {} more; --verbose names them all", totals_.conflicts - shown_max);
   }
@@ -174,14 +141,12 @@ void ImportReport::conflicts_end() {
 }
 
 void ImportReport::finish() {
-  progress_.hide();
-  if (style_.json) return print_summary_json(Clock::now() - start_);
+  progress().hide();
+  if (style_.rows.json) return print_summary_json(Clock::now() - start_);
   if (!is_shown(totals_.refused)) {
     say("... and {} more refused; --verbose names them all", totals_.refused - shown_max);
   }
-  if (!is_shown(totals_.bad)) {
-    complain("... and {}; --verbose names them all", counted(totals_.bad - shown_max, "more bad row"));
-  }
+  more_bad();
   if (!is_shown(totals_.repeated)) {
     complain("... and {}; --verbose names them all", counted(totals_.repeated - shown_max, "more such id"));
   }
@@ -191,7 +156,7 @@ void ImportReport::finish() {
 void ImportReport::print_summary() const {
   Table table({{""}, {"", Table::Align::right}, {""}});
   const auto number = [](std::uint64_t n) { return fmt::format("{}", n); };
-  table.add({"rows", number(totals_.rows)});
+  table.add({"rows", number(rows())});
   table.add({"scheduled", number(totals_.scheduled),
              style_.takes_over ? states_text(scheduled_by_state_) : std::string()});
   if (style_.takes_over) {
@@ -202,19 +167,19 @@ void ImportReport::print_summary() const {
   }
   table.add({"refused", number(totals_.refused), states_text(refused_by_state_)});
   if (style_.may_be_present) table.add({"present", number(totals_.present)});
-  table.add({"bad", number(totals_.bad)});
+  table.add({"bad", number(bad_rows())});
   write_out(table.text());
 }
 
 void ImportReport::print_summary_json(std::chrono::duration<double> elapsed) const {
   Json json;
   json["event"] = "summary";
-  json["rows"] = totals_.rows;
+  json["rows"] = rows();
   json["scheduled"] = totals_.scheduled;
   json["rescheduled"] = totals_.rescheduled;
   json["refused"] = totals_.refused;
   json["present"] = totals_.present;
-  json["bad"] = totals_.bad;
+  json["bad"] = bad_rows();
   json["refused_by_state"] = states_json(refused_by_state_);
   if (style_.takes_over) {
     json["scheduled_by_state"] = states_json(scheduled_by_state_);

@@ -13,51 +13,40 @@
 // "line" is the number of the row, whatever its source counts.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "duelease/types.h"
-#include "progress.h"
+#include "row_report.h"
 #include "staged_rows.h"
 #include "table.h"
 
 namespace duelease::tools {
 
 struct ImportTotals {
-  std::uint64_t rows = 0;
   std::uint64_t scheduled = 0;
   std::uint64_t rescheduled = 0;
   std::uint64_t refused = 0;
-  std::uint64_t present = 0;  // The order was there already, of which that is no wonder.
-  std::uint64_t bad = 0;
+  std::uint64_t present = 0;    // The order was there already, of which that is no wonder.
   std::uint64_t repeated = 0;   // Ids that several rows have.
   std::uint64_t conflicts = 0;  // Keys that several rows block.
   std::uint64_t voided = 0;
   std::uint64_t grandfathered = 0;
 };
 
-class ImportReport {
+class ImportReport final : public RowReport {
  public:
-  static constexpr std::uint64_t shown_max = 20;
-
   struct Style {
-    bool json = false;
-    bool verbose = false;
-    std::string unit = "line";         // What the number of a row counts.
+    RowStyle rows{};
     bool takes_over = false;           // Orders come with states.
     bool may_be_present = false;       // A row whose id is there already is no refusal.
     bool conflicts_are_fatal = false;  // They are why nothing is imported.
   };
 
-  // `progress` is taken off the terminal before a line is written.
   ImportReport(Style style, Progress& progress);
 
-  void row() { ++totals_.rows; }
-  void bad(std::uint64_t number, std::string_view error);
   void answered(std::uint64_t number, std::string_view id, const Answer& answer);
   void repeated(std::string_view id, std::uint64_t rows, std::uint64_t first, std::uint64_t second);
   void conflict(const Conflict& conflict);
@@ -69,18 +58,15 @@ class ImportReport {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using ByState = std::array<std::uint64_t, 256>;  // By the number of the state.
 
   void refused(std::uint64_t number, std::string_view id, const Answer& answer);
   void print_conflict_json(const Conflict& conflict) const;
   void print_conflicts();
   void print_summary() const;
   void print_summary_json(std::chrono::duration<double> elapsed) const;
-  bool is_shown(std::uint64_t nth) const { return style_.verbose || nth <= shown_max; }
 
   const Style style_;
   const Clock::time_point start_ = Clock::now();
-  Progress& progress_;
   ImportTotals totals_;
   ByState scheduled_by_state_{};
   ByState refused_by_state_{};

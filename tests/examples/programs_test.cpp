@@ -107,6 +107,30 @@ TEST_CASE("factory: two runs race, one is repeated, one dies, and each lot is ma
   CHECK(figure(ran.output, "violations") == 0);
 }
 
+TEST_CASE("library: the queue follows the table of loans, and is rebuilt from it", "[examples]") {
+  const Ran ran = run("library");
+  INFO(ran.output);
+  CHECK(ran.exit == 0);
+  CHECK(figure(ran.output, "lent") == 1000);
+  CHECK(figure(ran.output, "renewed") == 200);
+  CHECK(figure(ran.output, "returned") == 300);
+  CHECK(figure(ran.output, "returned once more") == 300);
+  const int overdue = figure(ran.output, "overdue");
+  CHECK(overdue > 100);
+  CHECK(figure(ran.output, "marked") == overdue);
+  CHECK(figure(ran.output, "batches") == (overdue + 99) / 100);
+  CHECK(figure(ran.output, "to schedule") == 50);
+  CHECK(figure(ran.output, "to move") == 30);
+  CHECK(figure(ran.output, "to cancel") == 20);
+  CHECK(figure(ran.output, "scheduled") == 50);
+  CHECK(figure(ran.output, "moved") == 30);
+  CHECK(figure(ran.output, "cancelled") == 20);
+  CHECK(figure(ran.output, "newer than its row") == 1);
+  CHECK(figure(ran.output, "rebuilt") == figure(ran.output, "open loans"));
+  CHECK(figure(ran.output, "differences") == 0);
+  CHECK(figure(ran.output, "violations") == 0);
+}
+
 TEST_CASE("quickstart: its order is cancelled once, however often it is run", "[examples]") {
   std::string folder = (fs::temp_directory_path() / "quickstart-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);

@@ -1,7 +1,7 @@
 // duelease import from JSON lines and from SQLite, as a user sees it.
-#include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "databases.h"
 #include "import_runs.h"
 
 using namespace duelease::test;
@@ -15,18 +15,11 @@ std::vector<std::string> import_of(std::vector<std::string> more) {
   return arguments;
 }
 
-void make_sqlite(const std::string& path, const std::string& sql) {
-  sqlite3* database = nullptr;
-  REQUIRE(::sqlite3_open(path.c_str(), &database) == SQLITE_OK);
-  REQUIRE(::sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
-  ::sqlite3_close(database);
-}
-
 struct Library {
   Shop shop;
   std::string file = shop.path("a \\library = 1.db").string();
 
-  explicit Library(const std::string& sql) { make_sqlite(file, sql); }
+  explicit Library(const std::string& sql) { run_sqlite(file, sql); }
 
   std::vector<std::string> query(const std::string& sql, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = import_of({"--from", "sqlite:" + file, "--query", sql});

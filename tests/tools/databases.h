@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pwd.h>
+#include <sqlite3.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -39,6 +40,14 @@ inline std::string installed(const std::string& name, const std::vector<std::str
 inline bool skipped(const std::string& program, const char* package) {
   if (program.empty()) std::printf("SKIPPED: install the Debian package %s for this test\n", package);
   return program.empty();
+}
+
+// In the database of that file, which is made where it is not there.
+inline void run_sqlite(const std::string& path, const std::string& sql) {
+  sqlite3* database = nullptr;
+  REQUIRE(::sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+  REQUIRE(::sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  ::sqlite3_close(database);
 }
 
 // These servers need more room than the memory that TemporaryFolder takes where there is some.

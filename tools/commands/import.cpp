@@ -3,17 +3,14 @@
 //
 // Rows are sent as they are read, unless they must be looked at together first (--duplicates): then they are staged on
 // disk, and nothing is imported before the last one has been read.
-#include <algorithm>
-#include <functional>
 #include <memory>
+#include <utility>
 
-#include "../batch_sender.h"
 #include "../import_plan.h"
 #include "../import_report.h"
-#include "../open_source.h"
-#include "../redis_source.h"
+#include "../order_columns.h"
+#include "../row_pass.h"
 #include "../staged_rows.h"
-#include "../stop_signal.h"
 #include "../text.h"
 #include "registry.h"
 
@@ -34,47 +31,31 @@ class Import {
  public:
   Import(const Session& session, const ImportOptions& options, RowSource& source, const StopSignal& stop,
          Target& target)
-      : options_(options),
-        plan_(options.plan),
-        source_(source),
-        stop_(stop),
+      : plan_(options.plan),
         target_(target),
-        report_(style_of(session, options, source), progress_) {}
+        report_(style_of(session, options, source), progress_),
+        pass_(source, stop, report_, progress_, options.strict) {}
 
   Exit run() {
-    const Result<bool> has_rows = read_header();
-    if (!has_rows) {
-      source_failed(has_rows.error());
-      return exit_;
+    if (pass_.begin(plan_.columns)) {
+      import_rows();
+    } else if (pass_.exit() != Exit::ok) {
+      return pass_.exit();
     }
-    if (*has_rows) import_rows();
-    if (stop_.asked() && exit_ == Exit::ok) end_with(Exit::interrupted, "interrupted");
+    pass_.note_interrupt();
     report_.finish();
-    if (exit_ != Exit::ok) return exit_;
-    return report_.totals().bad > 0 ? Exit::bad_input : Exit::ok;
+    if (pass_.exit() != Exit::ok) return pass_.exit();
+    return report_.bad_rows() > 0 ? Exit::bad_input : Exit::ok;
   }
 
  private:
   static ImportReport::Style style_of(const Session& session, const ImportOptions& options,
                                       const RowSource& source) {
     const Duplicates duplicates = options.plan.duplicates;
-    return {.json = session.json,
-            .verbose = options.verbose,
-            .unit = std::string(source.unit()),
+    return {.rows = {.json = session.json, .verbose = options.verbose, .unit = std::string(source.unit())},
             .takes_over = options.plan.takes_over(),
             .may_be_present = source.repeats() || duplicates != Duplicates::first_wins,
             .conflicts_are_fatal = duplicates == Duplicates::refuse};
-  }
-
-  // False: there are no rows.
-  Result<bool> read_header() {
-    Result<std::vector<std::string>> columns = source_.columns();
-    if (!columns) return Unexpected{columns.error()};
-    if (columns->empty()) return false;
-    Result<RowMapper> mapper = RowMapper::from_header(plan_.columns, std::move(*columns));
-    if (!mapper) return Unexpected{mapper.error()};
-    mapper_.emplace(std::move(*mapper));
-    return true;
   }
 
   void import_rows() {
@@ -82,54 +63,23 @@ class Import {
     if (plan_.duplicates != Duplicates::first_wins) return import_staged(answered);
     if (plan_.takes_over()) {
       BatchSender<ImportRequest> sender(take_over(), answered);
-      return send_all(sender, [this](OrderRow row) { return import_request(plan_, std::move(row)); });
+      return pass_.send_all(sender, [this](OrderRow row) { return import_request(plan_, std::move(row)); });
     }
     const auto schedule = [this](auto requests) { return target_.schedule(std::move(requests)); };
     BatchSender<ScheduleRequest> sender(schedule, answered);
-    send_all(sender, [this](OrderRow row) { return schedule_request(plan_, std::move(row)); });
+    pass_.send_all(sender, [this](OrderRow row) { return schedule_request(plan_, std::move(row)); });
   }
 
   BatchSender<ImportRequest>::Send take_over() {
     return [this](auto requests) { return target_.import_orders(std::move(requests)); };
   }
 
-  template <class Request, class Make>
-  void send_all(BatchSender<Request>& sender, const Make& make) {
-    read_rows([&](std::uint64_t number, OrderRow row) {
-      if (!sender.add(number, make(std::move(row)))) return;
-      const SourceProgress progress = source_.progress();
-      progress_.show(report_.totals().rows, progress.done, progress.total);
-    });
-    if (target_failed_) sender.drop();
-    sender.finish();
-  }
-
-  // Until the last row, or something ends the import.
-  void read_rows(const std::function<void(std::uint64_t number, OrderRow row)>& on_row) {
-    SourceRow row;
-    while (goes_on()) {
-      const Result<bool> more = source_.next(row);
-      if (!more) return source_failed(more.error());
-      if (!*more) return;
-      report_.row();
-      const std::uint64_t number = row.number;
-      Result<OrderRow> order = mapper_->map(std::move(row));
-      if (order) {
-        on_row(number, std::move(*order));
-      } else {
-        bad_row(number, order.error().message);
-      }
-    }
-  }
-
-  bool goes_on() const { return exit_ == Exit::ok && !stop_.asked(); }
-
   // Nothing is sent before all rows have been read and every conflict is settled.
   void import_staged(const BatchSender<ImportRequest>::OnAnswer& answered) {
     Result<std::unique_ptr<StagedRows>> staged = StagedRows::make();
-    if (!staged) return end_with(failed(staged.error()));
+    if (!staged) return pass_.end_with(failed(staged.error()));
     stage_rows(**staged);
-    if (!goes_on() || !settle(**staged)) return;
+    if (!pass_.goes_on() || !settle(**staged)) return;
     BatchSender<ImportRequest> sender(take_over(), answered);
     progress_.restart();
     std::uint64_t rows = 0;
@@ -138,26 +88,23 @@ class Import {
       if (sender.add(number, import_request(plan_, std::move(row)))) {
         progress_.show(rows, rows, (*staged)->rows());
       }
-      return goes_on();
+      return pass_.goes_on();
     });
-    if (target_failed_) sender.drop();
-    sender.finish();
-    if (!done) end_with(failed(done.error()));
+    pass_.finish(sender);
+    if (!done) pass_.end_with(failed(done.error()));
   }
 
   void stage_rows(StagedRows& staged) {
     constexpr std::uint64_t rows_between = 1000;
     Result<> done;
-    read_rows([&](std::uint64_t number, OrderRow row) {
+    pass_.read([&](std::uint64_t number, OrderRow row) {
       done = staged.add(number, row);
-      if (!done) return end_with(failed(done.error()));
-      if (staged.rows() % rows_between != 0) return;
-      const SourceProgress progress = source_.progress();
-      progress_.show(report_.totals().rows, progress.done, progress.total);
+      if (!done) return pass_.end_with(failed(done.error()));
+      if (staged.rows() % rows_between == 0) pass_.show_progress();
     });
-    if (!goes_on()) return;
+    if (!pass_.goes_on()) return;
     done = staged.seal();
-    if (!done) end_with(failed(done.error()));
+    if (!done) pass_.end_with(failed(done.error()));
   }
 
   // False: there is nothing to import.
@@ -166,7 +113,7 @@ class Import {
         staged.repeated_ids([this](const std::string& id, std::uint64_t rows, std::uint64_t first,
                                    std::uint64_t second) { report_.repeated(id, rows, first, second); });
     if (done && report_.totals().repeated > 0) {
-      end_with(Exit::bad_input, "an id can be held by one order only; nothing is imported");
+      pass_.end_with(Exit::bad_input, "an id can be held by one order only; nothing is imported");
       return false;
     }
     if (done) {
@@ -174,67 +121,31 @@ class Import {
           staged.settle(plan_.duplicates, [this](const Conflict& conflict) { report_.conflict(conflict); });
     }
     if (!done) {
-      end_with(failed(done.error()));
+      pass_.end_with(failed(done.error()));
       return false;
     }
     report_.conflicts_end();
     if (plan_.duplicates != Duplicates::refuse || report_.totals().conflicts == 0) return true;
-    end_with(Exit::no, "there are duplicates; nothing is imported");
+    pass_.end_with(Exit::no, "there are duplicates; nothing is imported");
     return false;
-  }
-
-  // Complaints about the source as a whole; what was read before stays scheduled.
-  void end_with(Exit exit, std::string_view what) {
-    progress_.hide();
-    complain("{}: {}", printable(source_.name()), printable(what));
-    end_with(exit);
-  }
-  void end_with(Exit exit) { exit_ = exit; }
-
-  void source_failed(const Error& error) {
-    switch (error.code) {
-      case Code::unreachable: return end_with(Exit::try_again, error.message);
-      case Code::denied: return end_with(Exit::no, error.message);
-      default: return end_with(Exit::bad_input, error.message);
-    }
-  }
-
-  void bad_row(std::uint64_t number, std::string_view error) {
-    report_.bad(number, error);
-    if (options_.strict && exit_ == Exit::ok) exit_ = Exit::bad_input;
   }
 
   void on_answer(const Sent& sent, const Result<Answer>& answer) {
     if (answer) {
       report_.answered(sent.number, sent.id, *answer);
-    } else if (answer.error().code == Code::invalid || answer.error().code == Code::too_large) {
-      bad_row(sent.number, quote(sent.id) + ": " + answer.error().message);
-    } else if (!target_failed_) {
-      // The rest of the batch fails for the same reason.
-      target_failed_ = true;
-      progress_.hide();
-      exit_ = failed(answer.error());
+    } else {
+      pass_.row_failed(sent, answer.error());
     }
   }
 
   // Constant after construction.
-  const ImportOptions& options_;
   const ImportPlan& plan_;
-  RowSource& source_;
-  const StopSignal& stop_;
   Target& target_;
 
   Progress progress_;
   ImportReport report_;
-  std::optional<RowMapper> mapper_;  // From the header on.
-  bool target_failed_ = false;
-  Exit exit_ = Exit::ok;  // Anything else: no more rows are read.
+  RowPass pass_;
 };
-
-bool is_queue_name(std::string_view name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
-  return !name.empty() && name.size() <= 128 && name.find_first_not_of(allowed) == std::string_view::npos;
-}
 
 Result<> read_status_map(const std::vector<std::string>& pairs, ColumnPlan& columns) {
   for (const std::string& text : pairs) {
@@ -263,25 +174,17 @@ Result<> read_status_map(const std::vector<std::string>& pairs, ColumnPlan& colu
 
 Result<> check_plan(ImportOptions& options) {
   ImportPlan& plan = options.plan;
-  const Result<> source = check_source(options.source);
-  if (!source) return source;
-  // Else every row would be called bad for it.
-  if (!is_queue_name(plan.queue)) {
-    return fail(Code::invalid,
-                fmt::format("queue {}: a name is 1 - 128 of A-Z a-z 0-9 . _ : -", quote(plan.queue)));
-  }
+  Result<> checked = check_source(options.source);
+  if (checked) checked = check_queue_name(plan.queue);
+  if (checked) checked = check_columns(options.source, plan.columns);
+  if (!checked) return checked;
   if (const auto& run = plan.run; run && (run->empty() || run->size() > 128)) {
     return fail(Code::invalid,
                 fmt::format("run {} is {} bytes long: names of runs have 1 - 128", quote(*run), run->size()));
   }
-  if (is_zset(options.source)) {
-    if (plan.columns.id.empty()) plan.columns.id = RedisSource::member_column;
-    if (plan.columns.due.empty()) plan.columns.due = RedisSource::score_column;
-    if (plan.takes_over())
-      return fail(Code::invalid, "members of a sorted set have neither states nor duplicates");
+  if (is_zset(options.source) && plan.takes_over()) {
+    return fail(Code::invalid, "members of a sorted set have neither states nor duplicates");
   }
-  if (plan.columns.id.empty()) return fail(Code::invalid, "--id must name a column");
-  if (plan.columns.due.empty()) return fail(Code::invalid, "--due must name a column");
   if (plan.takes_over() && (plan.run || plan.upsert)) {
     return fail(Code::invalid,
                 "with --status, --created, --ended or --duplicates orders are taken over as they are: "
@@ -299,17 +202,11 @@ Exit import(const Session& session, ImportOptions& options) {
   const Result<std::unique_ptr<RowSource>> source =
       open_source(options.source, options.plan.columns.names(), stop);
   if (!source) {
-    const Exit exit = failed(source.error());
-    return exit == Exit::usage ? Exit::bad_input : exit;
+    complain("{}", printable(source.error().message));
+    return source_exit(source.error());
   }
   return with_target(session, Missing::create,
                      [&](Target& target) { return Import(session, options, **source, stop, target).run(); });
-}
-
-std::string read_unit(const std::string& text, EpochUnit& unit) {
-  if (text != "s" && text != "ms" && text != "auto") return "one of s, ms, auto";
-  unit = text == "s" ? EpochUnit::seconds : text == "ms" ? EpochUnit::milliseconds : EpochUnit::automatic;
-  return {};
 }
 
 std::string read_duplicates(const std::string& text, Duplicates& duplicates) {
@@ -322,18 +219,8 @@ std::string read_duplicates(const std::string& text, Duplicates& duplicates) {
   return {};
 }
 
-void declare_columns(Arguments& command, const std::shared_ptr<ImportOptions>& options) {
+void declare_states(Arguments& command, const std::shared_ptr<ImportOptions>& options) {
   ColumnPlan& columns = options->plan.columns;
-  command.text("--id", columns.id, "COLUMN", "the column of the id");
-  command.text("--due", columns.due, "COLUMN",
-               "the column of the due time: a date, a date-time (UTC where it names no zone) or a number");
-  command.texts("--key", columns.key, "COLUMN[,COLUMN...]",
-                "the columns that make the dedup key; no key where all of them are empty");
-  const auto unit = [options](const std::string& text) {
-    return read_unit(text, options->plan.columns.unit);
-  };
-  command.value("--due-unit", unit, "UNIT",
-                "what a number counts since 1970: s, ms, or auto (the default: s up to 11 digits, then ms)");
   command.text("--status", columns.status, "COLUMN",
                "the column of the state that a row is in: WAIT, SUCCESS, FAILED or ABORTED");
   command.texts("--status-map", options->status_map, "WORD=STATE[,...]",
@@ -351,7 +238,8 @@ void declare_import(Arguments& root, const Session& session) {
       "import", "Schedule the rows of a file or of a database; each row is the payload, as a JSON object");
   declare_source(command, options->source);
   command.text("--queue", plan.queue, "QUEUE", "the queue of all of them").required();
-  declare_columns(command, options);
+  declare_columns(command, plan.columns);
+  declare_states(command, options);
   const auto duplicates = [options](const std::string& text) {
     return read_duplicates(text, options->plan.duplicates);
   };

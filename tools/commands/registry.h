@@ -11,6 +11,7 @@ namespace duelease::tools {
 // Each declares its command below `root`. `session` is filled in by the time the command runs.
 void declare_schedule(Arguments& root, const Session& session);
 void declare_import(Arguments& root, const Session& session);
+void declare_reconcile(Arguments& root, const Session& session);
 void declare_work(Arguments& root, const Session& session);
 void declare_serve(Arguments& root, const Session& session);
 void declare_password(Arguments& root, const Session& session);
@@ -41,11 +42,12 @@ void declare_restore(Arguments& root, const Session& session);
 using DeclareCommand = void (*)(Arguments& root, const Session& session);
 
 inline constexpr DeclareCommand all_commands[] = {
-    declare_schedule, declare_import, declare_work,    declare_serve,   declare_password,   declare_claim,
-    declare_complete, declare_fail,   declare_release, declare_extend,  declare_pop,        declare_order,
-    declare_list,     declare_why,    declare_history, declare_cancel,  declare_reschedule, declare_retry,
-    declare_run,      declare_stats,  declare_watch,   declare_ping,    declare_queue,      declare_purge,
-    declare_reap,     declare_check,  declare_backup,  declare_restore,
+    declare_schedule, declare_import, declare_reconcile,  declare_work,    declare_serve,
+    declare_password, declare_claim,  declare_complete,   declare_fail,    declare_release,
+    declare_extend,   declare_pop,    declare_order,      declare_list,    declare_why,
+    declare_history,  declare_cancel, declare_reschedule, declare_retry,   declare_run,
+    declare_stats,    declare_watch,  declare_ping,       declare_queue,   declare_purge,
+    declare_reap,     declare_check,  declare_backup,     declare_restore,
 };
 
 }  // namespace duelease::tools
