@@ -176,11 +176,11 @@ class Core {
   Answered on(ReconcileRequest request, const Command& command);
 
   // core_runs.cpp
-  Answered on(RunOpenRequest request, const Command& command);
-  Answered on(RunStartRequest request, const Command& command);
-  Answered on(RunBeatRequest request, const Command& command);
-  Answered on(RunDoneRequest request, const Command& command);
-  Answered on(RunErrorRequest request, const Command& command);
+  Answered on(const RunOpenRequest& request, const Command& command);
+  Answered on(const RunStartRequest& request, const Command& command);
+  Answered on(const RunBeatRequest& request, const Command& command);
+  Answered on(const RunDoneRequest& request, const Command& command);
+  Answered on(const RunErrorRequest& request, const Command& command);
   Result<> load_runs(Now now);
   void take_up_run(HeldRun& run, Now now);
   Result<HeldRun*> find_run(std::string_view queue, std::string_view run);

@@ -135,7 +135,7 @@ void Core::take_up_run(HeldRun& run, Now now) {
 
 // ---- Commands -----------------------------------------------------------------------------------
 
-Core::Answered Core::on(RunOpenRequest request, const Command& command) {
+Core::Answered Core::on(const RunOpenRequest& request, const Command& command) {
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
   const Result<HeldRun*> found = find_run(request.queue, request.run);
@@ -162,7 +162,7 @@ Core::Answered Core::on(RunOpenRequest request, const Command& command) {
   return Reply{run.record.state};
 }
 
-Core::Answered Core::on(RunStartRequest request, const Command& command) {
+Core::Answered Core::on(const RunStartRequest& request, const Command& command) {
   const Result<HeldRun*> run = live_run(request.queue, request.run);
   if (!run) return Unexpected{run.error()};
   if ((*run)->record.state != RunState::running) {
@@ -179,14 +179,14 @@ void Core::beat(HeldRun& run, Now now) {
   if (run.record.ttl) set_run_deadline(run, now.monotonic + *run.record.ttl);
 }
 
-Core::Answered Core::on(RunBeatRequest request, const Command& command) {
+Core::Answered Core::on(const RunBeatRequest& request, const Command& command) {
   const Result<HeldRun*> run = live_run(request.queue, request.run);
   if (!run) return Unexpected{run.error()};
   beat(**run, command.now);
   return Reply{(*run)->record.state};
 }
 
-Core::Answered Core::on(RunDoneRequest request, const Command& command) {
+Core::Answered Core::on(const RunDoneRequest& request, const Command& command) {
   const Result<HeldRun*> found = find_run(request.queue, request.run);
   if (!found) return Unexpected{found.error()};
   if (*found == nullptr) return no_run(request.queue, request.run);
@@ -203,7 +203,7 @@ Core::Answered Core::on(RunDoneRequest request, const Command& command) {
   return Reply{RunState::done};
 }
 
-Core::Answered Core::on(RunErrorRequest request, const Command& command) {
+Core::Answered Core::on(const RunErrorRequest& request, const Command& command) {
   const Result<HeldRun*> found = find_run(request.queue, request.run);
   if (!found) return Unexpected{found.error()};
   if (*found == nullptr) return no_run(request.queue, request.run);

@@ -1,7 +1,8 @@
 """A server of the program, in a process of its own that a test may kill, and a bare connection to it.
 
-DUELEASE_PROGRAM is the path of the program.
+DUELEASE_PROGRAM is the path of the program; DUELEASE_SANITIZED=1 says that it was built with a sanitizer.
 """
+import fcntl
 import os
 import random
 import re
@@ -15,6 +16,8 @@ import time
 from types import SimpleNamespace
 
 PATIENCE = 120  # Seconds, for a loaded machine under a sanitizer.
+# What the program is slower by under a sanitizer: times are multiplied by it, amounts of work divided.
+SLOWER = 5 if os.environ.get("DUELEASE_SANITIZED") == "1" else 1
 SKIPPED = 77    # What CTest takes for "not run".
 
 
@@ -44,6 +47,20 @@ def free_port():
                 continue
 
 
+def locked_folder(parent):
+    """A new one, and what locks it. When this process is killed, tests/support/temporary_folder.h sweeps it away."""
+    while True:
+        folder = tempfile.mkdtemp(prefix="duelease-test-", dir=parent)
+        try:
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.isdir(folder):  # Else it was swept away before it was locked.
+                return folder, lock
+            os.close(lock)
+        except FileNotFoundError:
+            pass
+
+
 class Server:
     """With a new store; start() again after kill() or stop() goes on with it, at the same port."""
 
@@ -53,7 +70,7 @@ class Server:
         self.login = login
         # In memory, as the other tests: what a killed process wrote stays there too.
         memory = "/dev/shm" if in_memory and os.path.isdir("/dev/shm") else None
-        self.folder = tempfile.mkdtemp(prefix="duelease-peer-", dir=memory)
+        self.folder, self.lock = locked_folder(memory)
         self.process = None
         if login:
             self.make_users_file()
@@ -64,6 +81,7 @@ class Server:
                 return
             except AssertionError:  # Another test may have been quicker to take the port.
                 if attempt == 4:
+                    self.__exit__()
                     raise
 
     def make_users_file(self):
@@ -81,6 +99,7 @@ class Server:
         if self.process:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self.lock)
 
     def log(self):
         with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as file:
