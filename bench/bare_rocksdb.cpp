@@ -67,6 +67,13 @@ rocksdb::ColumnFamilyOptions walked(bool bloom) {
   return options;
 }
 
+rocksdb::ColumnFamilyOptions orders() {
+  rocksdb::ColumnFamilyOptions options = walked(true);
+  options.memtable_whole_key_filtering = true;
+  options.memtable_prefix_bloom_size_ratio = 0.02;
+  return options;
+}
+
 rocksdb::ColumnFamilyOptions hashed() {
   rocksdb::ColumnFamilyOptions options = family_options(true);
   options.prefix_extractor.reset(rocksdb::NewNoopTransform());
@@ -89,7 +96,7 @@ class Bare {
     must(rocksdb::DB::Open(db_options(), path.string(),
                            {{rocksdb::kDefaultColumnFamilyName, walked(true)},
                             {"queue", walked(false)},
-                            {"orders", hashed()},
+                            {"orders", orders()},
                             {"leases", hashed()}},
                            &families_, &db));
     db_.reset(db);

@@ -47,7 +47,8 @@
 namespace duelease {
 
 // An engine without a thread for its changes: they run on a strand of `executor`, which must go on running
-// until the engine is closed. (The disk still has a thread that waits for it.) Errors as Engine::open.
+// until the engine is closed. (The disk still has two threads: one
+// writes, one syncs. The strand waits for the first of them when it is a whole group ahead.) Errors as Engine::open.
 //
 // When just one thread runs `executor`, that thread must not block on the engine: no blocking call (purge,
 // pause and resume wait for the strand too), and async_close() before the engine is destroyed. The engine's

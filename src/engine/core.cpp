@@ -41,6 +41,7 @@ std::optional<Result<Reply>> Core::apply(Command command) {
 
 void Core::tick(Now now) {
   now = tame(now);
+  DUELEASE_CHECK(closed_group_.empty() || !tick_walks_store(now));
   if (options_.upkeep) {
     reap(leases_.expired(now.monotonic, limits::reap_pass_max), now);
     sweep_all(now);
@@ -51,6 +52,13 @@ void Core::tick(Now now) {
   }
   serve_all(now);
   end_waits(now);
+}
+
+bool Core::tick_walks_store(Now now) {
+  look_at_touched();
+  const Monotonic at = std::max(now.monotonic, last_monotonic_);
+  const bool sweeps = options_.upkeep && !sweeps_.empty() && sweeps_.begin()->first <= at;
+  return sweeps || scrubs_ > 0;
 }
 
 std::optional<Monotonic> Core::next_wake(Now now) {

@@ -2,10 +2,11 @@
 //
 //     Command --> apply() --> Reply        changes collect in the open group
 //         Now --> tick()                   what has fallen due: waiting claims, lost leases
-//                 commit()                 the group becomes one write to the store
+//                 begin_commit()           the group closes, to become one write to the store
+//                 end_commit()             it was written
 //
-// commit() in two steps, begin_commit() and end_commit(), lets another thread write while this one goes on:
-// until the second step, reads find the changes of the closed group in memory.
+// Between the last two another thread writes while this one goes on: reads find the changes of the closed group in
+// memory. commit() is all three steps on one thread, for the opening and for tests.
 //
 // The writer (engine/writer.h) feeds it commands from many threads, syncs, and lets replies go when the
 // sync is through. A test feeds it commands and times of its own, and simulates years in seconds.
@@ -69,6 +70,8 @@ class Core {
   void cancel_claims(const Error& error);
 
   void tick(Now now);
+  // Whether tick() will walk over the store itself: then no group may be closed and not yet written.
+  bool tick_walks_store(Now now);
   std::vector<Served> take_served();
 
   // When tick() has something to do next: `now` when it has now. Nothing: only after another command.

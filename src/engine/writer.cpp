@@ -20,8 +20,9 @@ constexpr std::size_t groups_ahead_max = 4;
 
 constexpr std::size_t group_bytes_max = 16 * 1024 * 1024;
 
-// To write these takes about as long as to wake a thread (some 10 us).
+// To write as much as this takes about as long as to wake a thread (some 10 us).
 constexpr std::size_t changes_written_on_strand_max = 32;
+constexpr std::size_t bytes_written_on_strand_max = 16 * 1024;
 
 Replies all(std::size_t count, const Error& error) {
   return Replies(count, Result<Reply>(Unexpected{error}));
@@ -202,6 +203,7 @@ void Writer::drain() {
   if (failed) {
     core_.cancel_claims(*failed);
   } else {
+    if (core_.tick_walks_store(now)) await_write();
     core_.tick(now);
     if (closing) core_.cancel_claims({Code::closing, "the engine is closed"});
   }
@@ -286,12 +288,13 @@ void Writer::take_served(Group& group) {
 // Closes the group of the core, and sees to it that it is written, and that the replies leave when they may.
 void Writer::write_group(Group group) {
   await_write();
+  const bool is_small = core_.group_bytes() <= bytes_written_on_strand_max;
   std::span<const store::Change> changes;
   if (!has_failed_) changes = core_.begin_commit();
   group.wrote = !changes.empty();
   if (group.finished.empty() && !group.wrote) return;
   Write write{changes, std::move(group)};
-  if (changes.size() <= changes_written_on_strand_max) return write_now(std::move(write));
+  if (is_small && changes.size() <= changes_written_on_strand_max) return write_now(std::move(write));
   const std::lock_guard lock(mutex_);
   to_write_ = std::move(write);
   write_wanted_.notify_one();

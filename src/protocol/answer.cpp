@@ -327,6 +327,7 @@ Result<std::vector<HistoryEntry>> read_history(const Value& value) {
   std::vector<HistoryEntry> entries(value.array.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     HistoryEntry& entry = entries[i];
+    if (value.array[i].kind != Kind::array) return unfit("an entry of a history", value.array[i]);
     Fields fields("an entry of a history", value.array[i]);
     fields.field("at", entry.at).field("event", entry.event).field("state", entry.state);
     fields.field("due", entry.due).field("worker", OrEmpty{entry.worker}).field("token", entry.token);

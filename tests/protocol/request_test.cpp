@@ -249,7 +249,7 @@ TEST_CASE("wrong words are answered with the usage", "[request]") {
   CHECK(wrong("RETRY q i 5") == "RETRY does not take '5'" + usage);
   CHECK(wrong("RETRY q i DUE") == "DUE has no value" + usage);
   CHECK(wrong("RETRY q i DUE 1 due 1") == "DUE stands twice" + usage);
-  CHECK(wrong("CANCEL q i FORCE force") == "FORCE stands twice; usage: CANCEL queue id [FORCE]");
+  CHECK(wrong("CANCEL q i FORCE force") == "FORCE stands twice; usage: CANCEL queue id [FORCE] [SINCE n]");
   CHECK(wrong("QUEUE SET q tries 1 tries 1")
             .starts_with("tries stands twice; usage: QUEUE SET queue [lease duration]"));
   CHECK(wrong("PAUSE q x") == "PAUSE does not take 'x'; usage: PAUSE queue");

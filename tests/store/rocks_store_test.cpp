@@ -176,30 +176,6 @@ TEST_CASE("the store on RocksDB does as the store in memory does") {
 
 // ---- Opening ------------------------------------------------------------------------------------
 
-TEST_CASE("orders that fill the memtable are in a file before they are walked over") {
-  const TemporaryFolder folder;
-  const std::unique_ptr<Store> store = open_well(folder / "store");
-  const auto files = [&] {
-    return std::count_if(std::filesystem::directory_iterator(folder / "store"), {},
-                         [](const auto& entry) { return entry.path().extension() == ".sst"; });
-  };
-  const auto write_orders = [&](int from, int to) {
-    std::vector<Change> changes;
-    for (int i = from; i < to; ++i) changes.push_back({Family::orders, std::to_string(100'000 + i), "row"});
-    REQUIRE(store->write(changes));
-  };
-  write_orders(0, 16'384);
-  const auto before = files();
-  CHECK(rows_of(*store, Family::orders).size() == 16'384);
-  CHECK(files() == before);  // Few enough to be sorted on the way.
-  const std::unique_ptr<Reader> view = store->snapshot();
-  write_orders(16'384, 16'385);
-  CHECK(rows_of(*view, Family::orders).size() == 16'384);
-  CHECK(files() > before);
-  CHECK(rows_of(*store, Family::orders).size() == 16'385);
-  CHECK(rows_of(*store, Family::orders).begin()->first == "100000");
-}
-
 TEST_CASE("a new store has its format and sequence 0") {
   const TemporaryFolder folder;
   const std::unique_ptr<Store> store = open_well(folder / "a" / "b" / "store");
@@ -383,43 +359,44 @@ TEST_CASE("a RocksDB database of somebody else is refused, and not a byte of it 
 
 TEST_CASE("a damaged store is refused in words, and not a byte of it changed") {
   const TemporaryFolder folder;
-  make_store(folder.path());
+  const fs::path path = folder / "store";
+  make_store(path);
   using Damage = std::function<void()>;
   const auto halve = [&](const std::string& part) {
     return [&, part] {
-      fs::resize_file(find_file(folder.path(), part), fs::file_size(find_file(folder.path(), part)) / 2);
+      fs::resize_file(find_file(path, part), fs::file_size(find_file(path, part)) / 2);
     };
   };
   const auto flip_in = [&](const std::string& part, double where) {
     return [&, part, where] {
-      const fs::path file = find_file(folder.path(), part);
-      std::string bytes = read_folder(folder.path()).at(file.filename().string());
+      const fs::path file = find_file(path, part);
+      std::string bytes = read_folder(path).at(file.filename().string());
       bytes[static_cast<std::size_t>(static_cast<double>(bytes.size()) * where)] ^= 0x40;
       overwrite(file, bytes);
     };
   };
   const std::vector<std::pair<const char*, Damage>> damages = {
-      {"CURRENT is empty", [&] { overwrite(folder / "CURRENT", ""); }},
-      {"CURRENT is garbage", [&] { overwrite(folder / "CURRENT", "garbage"); }},
-      {"CURRENT names no file", [&] { overwrite(folder / "CURRENT", "MANIFEST-999999\n"); }},
-      {"no MANIFEST", [&] { fs::remove(find_file(folder.path(), "MANIFEST")); }},
+      {"CURRENT is empty", [&] { overwrite(path / "CURRENT", ""); }},
+      {"CURRENT is garbage", [&] { overwrite(path / "CURRENT", "garbage"); }},
+      {"CURRENT names no file", [&] { overwrite(path / "CURRENT", "MANIFEST-999999\n"); }},
+      {"no MANIFEST", [&] { fs::remove(find_file(path, "MANIFEST")); }},
       {"MANIFEST flipped", flip_in("MANIFEST", 0.3)},
-      {"no table file", [&] { fs::remove(find_file(folder.path(), ".sst")); }},
+      {"no table file", [&] { fs::remove(find_file(path, ".sst")); }},
       {"table file halved", halve(".sst")},
       {"table file's end flipped", flip_in(".sst", 0.999)},
   };
   for (const auto& [what, damage] : damages) {
     INFO(what);
-    const test::Image good = read_folder(folder.path());
+    const test::Image good = read_folder(path);
     damage();
-    const test::Image before = read_folder(folder.path());
-    const Error error = open_badly(folder.path());
+    const test::Image before = read_folder(path);
+    const Error error = open_badly(path);
     INFO(error.message);
     CHECK((error.code == Code::corrupt || error.code == Code::storage));
-    CHECK(read_folder(folder.path()) == before);
-    test::write_folder(folder.path(), good);
+    CHECK(read_folder(path) == before);
+    test::write_folder(path, good);
   }
-  const std::unique_ptr<Store> store = open_well(folder.path());
+  const std::unique_ptr<Store> store = open_well(path);
   CHECK(rows_of(*store, Family::orders).size() == 200);
 }
 
