@@ -236,8 +236,8 @@ server.serve_forever()
                                        {"-c", script, at_start ? "0" : "1", hangs_up ? "1" : "0"}, "");
   REQUIRE(eventually([&] { return server.out_so_far().find('\n') != std::string::npos; }));
   const std::string port = std::to_string(std::stoi(server.out_so_far().substr(5)));
-  const auto working = shop.start_bare(
-      {"--server", "127.0.0.1:" + port, "work", "--queue", "q,r,s", "--exec", "true"});
+  const auto working =
+      shop.start_bare({"--server", "127.0.0.1:" + port, "work", "--queue", "q,r,s", "--exec", "true"});
   REQUIRE(eventually(
       [&] { return server.out_so_far().find(at_start ? "QUEUE" : "CLAIM") != std::string::npos; }));
   const auto start = std::chrono::steady_clock::now();
