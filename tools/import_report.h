@@ -8,8 +8,8 @@
 //    "grandfathered": ..., "members": [{"line": ..., "id": ..., "state": ..., "fate": ...}]}
 //   {"event": "repeated", "id": ..., "rows": ..., "lines": [7, 9]}
 //   {"event": "summary", "rows": ..., "scheduled": ..., "rescheduled": ..., "refused": ..., "present": ...,
-//    "bad": ..., "refused_by_state": {"WAIT": ...}, "seconds": ...}     always the last line; where orders were
-//    taken over also "scheduled_by_state", "conflicts", "voided", "grandfathered"
+//    "bad": ..., "refused_by_state": {"WAIT": ...}, "seconds": ...}     always the last line, once the source is
+//    open; where orders were taken over also "scheduled_by_state", "conflicts", "voided", "grandfathered"
 // "line" is the number of the row, whatever its source counts.
 #pragma once
 

@@ -3,6 +3,7 @@
 // SOCI holds all rows of a query at once, so it makes the connection, and the rows are read from that by the client
 // library itself, which can hand them out as they arrive.
 #include <fmt/format.h>
+#include <mysqld_error.h>
 #include <soci/mysql/soci-mysql.h>
 #include <sys/socket.h>
 
@@ -26,9 +27,13 @@ class MysqlSource final : public SqlSource {
   void open() override;
   std::vector<std::string> begin() override;
   bool fetch(SourceRow& row) override;
+  Code code_of(const soci::soci_error& error) const override;
 
   MYSQL* connection() { return static_cast<soci::mysql_session_backend*>(session().get_backend())->conn_; }
   void run(const std::string& statement);
+  [[noreturn]] void fail_as_told() {
+    throw soci::mysql_soci_error(::mysql_error(connection()), static_cast<int>(::mysql_errno(connection())));
+  }
 
   std::unique_ptr<MYSQL_RES, FreeResult> result_;
   bool at_end_ = false;
@@ -59,9 +64,7 @@ void MysqlSource::open() {
 }
 
 void MysqlSource::run(const std::string& statement) {
-  if (::mysql_real_query(connection(), statement.data(), statement.size()) != 0) {
-    throw soci::soci_error(::mysql_error(connection()));
-  }
+  if (::mysql_real_query(connection(), statement.data(), statement.size()) != 0) fail_as_told();
 }
 
 std::vector<std::string> MysqlSource::begin() {
@@ -72,7 +75,7 @@ std::vector<std::string> MysqlSource::begin() {
   run(query());
   result_.reset(::mysql_use_result(connection()));
   if (!result_) {
-    if (::mysql_errno(connection()) != 0) throw soci::soci_error(::mysql_error(connection()));
+    if (::mysql_errno(connection()) != 0) fail_as_told();
     throw soci::soci_error("the query gives no columns: a SELECT is needed");
   }
   std::vector<std::string> names;
@@ -86,7 +89,7 @@ bool MysqlSource::fetch(SourceRow& row) {
   const MYSQL_ROW texts = ::mysql_fetch_row(result_.get());
   if (texts == nullptr) {
     at_end_ = true;
-    if (::mysql_errno(connection()) != 0) throw soci::soci_error(::mysql_error(connection()));
+    if (::mysql_errno(connection()) != 0) fail_as_told();
     return false;
   }
   const unsigned long* const sizes = ::mysql_fetch_lengths(result_.get());
@@ -100,7 +103,33 @@ bool MysqlSource::fetch(SourceRow& row) {
   return true;
 }
 
+Code MysqlSource::code_of(const soci::soci_error& error) const {
+  const auto* const numbered = dynamic_cast<const soci::mysql_soci_error*>(&error);
+  return numbered == nullptr ? Code::invalid : mysql_code(numbered->err_num_);
+}
+
 }  // namespace
+
+Code mysql_code(unsigned number) {
+  // The client library's own: there is no connection, or it broke.
+  if (number >= 2000 && number < 3000) return Code::unreachable;
+  switch (number) {
+    case ER_DBACCESS_DENIED_ERROR:
+    case ER_ACCESS_DENIED_ERROR:
+    case ER_ACCESS_DENIED_NO_PASSWORD_ERROR:
+    case ER_HOST_NOT_PRIVILEGED:
+    case ER_TABLEACCESS_DENIED_ERROR:
+    case ER_COLUMNACCESS_DENIED_ERROR:
+    case ER_SPECIFIC_ACCESS_DENIED_ERROR: return Code::denied;
+    case ER_CON_COUNT_ERROR:
+    case ER_TOO_MANY_USER_CONNECTIONS:
+    case ER_HOST_IS_BLOCKED:
+    case ER_SERVER_SHUTDOWN:
+    case ER_ABORTING_CONNECTION:
+    case ER_CONNECTION_KILLED: return Code::unreachable;
+    default: return Code::invalid;
+  }
+}
 
 std::unique_ptr<SqlSource> make_mysql_source(SourceAddress address, std::string query,
                                              const StopSignal& stop) {

@@ -27,6 +27,7 @@ class PostgresqlSource final : public SqlSource {
   void open() override;
   std::vector<std::string> begin() override;
   bool fetch(SourceRow& row) override;
+  Code code_of(const soci::soci_error& error) const override;
 
   bool fetch_rows();
   std::vector<std::string> columns_of_nothing();
@@ -102,6 +103,24 @@ bool PostgresqlSource::fetch(SourceRow& row) {
   }
   for (JsonMember& member : *members) row.values.push_back(std::move(member.value));
   return true;
+}
+
+// Of a login that is refused SOCI tells the words alone, without the SQLSTATE: in a language that is not English it is
+// unreachable.
+bool is_refused_login(std::string_view said) {
+  for (const std::string_view words :
+       {"authentication failed", "no password supplied", "no pg_hba.conf entry", "pg_hba.conf rejects",
+        "is not permitted to log in", "permission denied"}) {
+    if (said.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// A connection that breaks has no SQLSTATE, or one of a class that SOCI does not know (57P01: it was ended).
+Code PostgresqlSource::code_of(const soci::soci_error& error) const {
+  if (error.get_error_category() == soci::soci_error::no_privilege) return Code::denied;
+  if (session().is_connected()) return Code::invalid;
+  return is_refused_login(error.get_error_message()) ? Code::denied : Code::unreachable;
 }
 
 }  // namespace

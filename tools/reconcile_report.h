@@ -7,7 +7,7 @@
 //   {"event": "bad", "line": 9, "error": ...}
 //   {"event": "summary", "dry_run": false, "finished": true, "rows": ..., "scheduled": ..., "rescheduled": ...,
 //    "unchanged": ..., "newer": ..., "refused": ..., "duplicate": ..., "vanished": ..., "bad": ...,
-//    "refused_by_state": {"SUCCESS": ...}, "seconds": ...}                  always the last line
+//    "refused_by_state": {"SUCCESS": ...}, "seconds": ...}     always the last line, once the source is open
 // What is absent is null. "line" is the number of the row, whatever its source counts.
 #pragma once
 

@@ -52,17 +52,18 @@ std::string sql_message(std::string_view said, const std::vector<std::string>& s
 SqlSource::SqlSource(SourceAddress address, std::string query, const StopSignal& stop)
     : address_(std::move(address)), query_(std::move(query)), stop_(stop) {}
 
-Unexpected SqlSource::in_words(const std::exception& exception, Code code) const {
+Unexpected SqlSource::in_words(const std::exception& exception) const {
   const auto* const soci = dynamic_cast<const soci::soci_error*>(&exception);
   const std::string said = soci == nullptr ? exception.what() : soci->get_error_message();
-  return fail(code, sql_message(said, {address_.text, address_.password}));
+  return fail(soci == nullptr ? Code::invalid : code_of(*soci),
+              sql_message(said, {address_.text, address_.password}));
 }
 
 Result<> SqlSource::connect() {
   try {
     open();
   } catch (const std::exception& exception) {
-    return in_words(exception, address_.kind == SourceKind::sqlite ? Code::invalid : Code::unreachable);
+    return in_words(exception);
   }
   return {};
 }
@@ -71,7 +72,7 @@ Result<std::vector<std::string>> SqlSource::columns() {
   try {
     return begin();
   } catch (const std::exception& exception) {
-    return in_words(exception, Code::invalid);
+    return in_words(exception);
   }
 }
 
@@ -81,7 +82,7 @@ Result<bool> SqlSource::next(SourceRow& row) {
   try {
     if (!fetch(row)) return false;
   } catch (const std::exception& exception) {
-    return in_words(exception, Code::invalid);
+    return in_words(exception);
   }
   ++rows_;
   return true;

@@ -19,7 +19,7 @@
 
 namespace duelease::tools {
 
-// Connects. Error: unreachable (it could not, or is not let in), or invalid (the file, the query).
+// Connects. Error: unreachable, denied (it is not let in), or invalid (the file, the query).
 Result<std::unique_ptr<RowSource>> open_sql_source(SourceAddress address, std::string query,
                                                    const StopSignal& stop);
 
@@ -40,6 +40,7 @@ class SqlSource : public RowSource {
   const SourceAddress& address() const { return address_; }
   const std::string& query() const { return query_; }
   soci::session& session() { return session_; }
+  const soci::session& session() const { return session_; }
 
   // Opens the session.
   virtual void open() = 0;
@@ -47,9 +48,11 @@ class SqlSource : public RowSource {
   virtual std::vector<std::string> begin() = 0;
   // False: there are no more. Fills in values or fault.
   virtual bool fetch(SourceRow& row) = 0;
+  // Of what one of them threw: unreachable, denied, or invalid.
+  virtual Code code_of(const soci::soci_error& error) const = 0;
 
  private:
-  Unexpected in_words(const std::exception& exception, Code code) const;
+  Unexpected in_words(const std::exception& exception) const;
 
   const SourceAddress address_;
   const std::string query_;
@@ -64,6 +67,9 @@ std::unique_ptr<SqlSource> make_postgresql_source(SourceAddress address, std::st
                                                   const StopSignal& stop);
 std::unique_ptr<SqlSource> make_mysql_source(SourceAddress address, std::string query,
                                              const StopSignal& stop);
+
+// What the number of an error of MySQL or MariaDB means.
+Code mysql_code(unsigned number);
 
 // What a database said, on one line, and nothing in it that `secrets` names.
 std::string sql_message(std::string_view said, const std::vector<std::string>& secrets);

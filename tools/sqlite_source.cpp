@@ -22,6 +22,7 @@ class SqliteSource final : public SqlSource {
   void open() override;
   std::vector<std::string> begin() override;
   bool fetch(SourceRow& row) override;
+  Code code_of(const soci::soci_error&) const override { return Code::invalid; }  // It is a file.
 
   std::optional<soci::statement> statement_;
   std::vector<std::string> texts_;

@@ -27,8 +27,9 @@ namespace duelease {
 
 struct RepairOptions {
   // Records that do not decode are copied to the folder of the damaged (see RepairReport::kept_in) and left. On:
-  // they are removed then. An order whose record is removed, and of which nothing else is left, is gone; settings
-  // are the defaults again; a lost last sequence goes on far above every token that is left.
+  // they are removed then. (Counts that do not decode are copied and counted again, on or off.) An order whose
+  // record is removed, and of which nothing else is left, is gone; settings are the defaults again; a lost last
+  // sequence goes on far above every token that is left.
   bool discard_damaged = false;
   // A log that has lost changes which were on disk keeps the store from opening. On: it is opened as it was before
   // them; or, where a part of what came later lies in tables already, with all that can be read, and what came apart

@@ -117,7 +117,7 @@ void Channel::link_received(protocol::Value reply) {
   failures_ = 0;
   Call call = std::move(sent_.front());
   sent_.pop_front();
-  if (is_closing(reply)) return put_off(std::move(call));
+  if (call.waits_out_closing && is_closing(reply)) return put_off(std::move(call));
   reply_sent_at_ = call.sent_at;
   call.done(std::move(reply));
 }

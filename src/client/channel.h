@@ -36,6 +36,8 @@ struct Call {
   std::function<std::string()> print{};
   // Once. An error reply of the server comes as a value.
   std::function<void(Result<protocol::Value>)> done{};
+  // Off: CLOSING is an answer like any other.
+  bool waits_out_closing = true;
   Steady::time_point sent_at{};
 };
 

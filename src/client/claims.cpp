@@ -91,6 +91,7 @@ void Claims::ask_now(const Shared& claim) {
   Call call;
   call.bytes = std::move(*bytes);
   call.repeatable = !claim->cancelled;
+  call.waits_out_closing = !claim->cancelled;  // Nobody waits for the orders: their leases will run out.
   call.deadline = Steady::now() + hub_.options().request_timeout;
   call.done = [this, claim](const Result<protocol::Value>& reply) { take_orders(claim, read_orders(reply)); };
   hub_.requests().submit(std::move(call));

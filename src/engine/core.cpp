@@ -7,8 +7,10 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "engine/reads.h"
 #include "model/history.h"
 #include "model/rules.h"
+#include "model/transitions.h"
 #include "model/validate.h"
 #include "store/keys.h"
 #include "store/records.h"
@@ -186,27 +188,21 @@ Result<Core::Located> Core::locate(QueueState& queue, std::string_view id, Time 
   return out;
 }
 
-// The orders row says that the order is alive, but its record is in neither family. With the record its
-// payload is gone, so nobody may work on it: it is void, and its id free to be scheduled again.
+// The orders row says that the order is alive, but its record is in neither family. It is void, and its id free to be
+// scheduled again.
 Result<Core::Located> Core::give_up_lost_order(QueueState& queue, std::string_view id,
                                                const store::Place& place, Time now) {
   const Result<HeldRun*> run = run_that_lists(queue, id);
   if (!run) return Unexpected{run.error()};
-  const Result<std::uint32_t> generations = generations_before(queue, id);
+  const Result<std::uint32_t> generations = count_generations(group_, queue.name, id);
   if (!generations) return Unexpected{generations.error()};
   note_damage("order without its record", queue.name, id);
   Located out;
   out.where = Located::Where::ended;
   model::Record& record = out.record;
-  record.state = State::aborted;
-  record.due = place.due;
-  record.priority = place.priority;
-  record.created_at = now;
-  record.updated_at = now;
+  record = model::give_up_lost(place.due, place.priority, 1 + *generations,
+                               *run == nullptr ? std::nullopt : std::optional((*run)->run), now);
   record.sequence = next_sequence();
-  record.generation = 1 + *generations;
-  if (*run != nullptr) record.run = (*run)->run;
-  record.error = "the record of this order was lost: the store was damaged";
   group_.erase(Family::leases, store::order_key(queue.name, id));  // One that does not decode may lie there.
   end(queue, id, record, HistoryEvent::lost);
   // Its run may know better than the queue, which knows only how many leases it misses.
@@ -217,20 +213,6 @@ Result<Core::Located> Core::give_up_lost_order(QueueState& queue, std::string_vi
   moved(queue, before, State::aborted);
   count_in_run(queue, record.run, before, State::aborted);
   return out;
-}
-
-// Of an order whose record is lost: how many lie in the history.
-Result<std::uint32_t> Core::generations_before(const QueueState& queue, std::string_view id) const {
-  const std::string prefix = store::history_prefix(queue.name, id);
-  const std::unique_ptr<store::Cursor> cursor =
-      group_.scan(Family::history, prefix, store::prefix_end(prefix));
-  std::uint32_t generations = 0;
-  for (; cursor->valid(); cursor->next()) {
-    const Result<store::HistoryRow> row = store::decode_history(cursor->value());
-    if (!row || row->ended) ++generations;
-  }
-  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
-  return generations;
 }
 
 std::uint64_t Core::next_sequence() {

@@ -244,7 +244,6 @@ class Core {
   Result<Located> locate(QueueState& queue, std::string_view id, Time now);
   Result<Located> give_up_lost_order(QueueState& queue, std::string_view id, const store::Place& place,
                                      Time now);
-  Result<std::uint32_t> generations_before(const QueueState& queue, std::string_view id) const;
   std::uint64_t next_sequence();
   void keep_above(const model::Record& record);
   std::size_t head_limit(const QueueState& queue) const;

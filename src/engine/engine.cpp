@@ -1,6 +1,9 @@
 // The public API: requests go to the writer, reads to a snapshot of the store.
 #include "duelease/engine.h"
 
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -116,6 +119,53 @@ engine::CoreOptions core_options(const Options& options) {
   return out;
 }
 
+// Closing waits for the disk and for the strand, so it takes a thread: this one, which is there from the start, for
+// when an engine is to be closed the system may have no more.
+class Closer {
+ public:
+  Closer() : thread_([this] { run(); }) {}
+  ~Closer() { finish(); }
+  Closer(const Closer&) = delete;
+  Closer& operator=(const Closer&) = delete;
+
+  void post(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    wanted_.notify_one();
+  }
+  // Waits until all are done. Nothing may be posted after that.
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      wanted_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wanted_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  // Guarded by mutex_.
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::deque<std::function<void()>> tasks_;
+  bool ending_ = false;
+
+  std::thread thread_;  // Last: it uses the others.
+};
+
 }  // namespace
 
 // Members are destroyed from the last to the first: the writer goes before the thread and the context
@@ -132,14 +182,11 @@ struct Engine::Impl {
   }
   ~Impl() {
     writer->close();
-    const std::lock_guard lock(closers_mutex);
-    for (std::thread& closer : closers) closer.join();
+    closer.finish();
   }
 
-  // Closing waits for the disk and for the strand, so it takes a thread.
   void close(std::function<void()> done) {
-    const std::lock_guard lock(closers_mutex);
-    closers.emplace_back([this, done = std::move(done)] {
+    closer.post([this, done = std::move(done)] {
       writer->close();
       done();
     });
@@ -249,11 +296,8 @@ struct Engine::Impl {
   const std::unique_ptr<store::Store> store;
   const std::unique_ptr<engine::Core> core;
   std::optional<StrandThread> own_thread;
+  Closer closer;
   std::optional<engine::Writer> writer;
-
-  // Guarded by closers_mutex.
-  std::mutex closers_mutex;
-  std::vector<std::thread> closers;
 
   // Guarded by purge_mutex: where the next purge of a queue and state goes on.
   std::mutex purge_mutex;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -42,6 +43,8 @@ inline constexpr std::array invariant_names = {
     "tokens_not_above_last_sequence",
     "every_record_decodes",
 };
+// Parallel lists: whoever adds one at the end moves this.
+static_assert(invariant_names.size() == static_cast<std::size_t>(Invariant::records_decode) + 1);
 
 struct Breach {
   // What has to be looked at to mend it, and which fields below say where that is.

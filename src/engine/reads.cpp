@@ -173,6 +173,20 @@ Result<MetaRows> read_meta(const store::Reader& reader, std::string_view queue) 
 
 }  // namespace
 
+Result<std::uint32_t> count_generations(const store::Reader& reader, std::string_view queue,
+                                        std::string_view id) {
+  const std::string prefix = store::history_prefix(queue, id);
+  const std::unique_ptr<store::Cursor> cursor =
+      reader.scan(Family::history, prefix, store::prefix_end(prefix));
+  std::uint32_t generations = 0;
+  for (; cursor->valid(); cursor->next()) {
+    const Result<store::HistoryRow> row = store::decode_history(cursor->value());
+    if (!row || row->ended) ++generations;
+  }
+  if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+  return generations;
+}
+
 Result<> find_queue(const store::Reader& reader, std::string_view queue) {
   const Result<MetaRows> rows = read_meta(reader, queue);
   return rows ? Result<>{} : Unexpected{rows.error()};

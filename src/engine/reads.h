@@ -30,6 +30,9 @@ Result<std::string> read_why(const store::Reader& reader, std::string_view queue
 // Oldest first; the newest `limit`.
 Result<std::vector<HistoryEntry>> read_history(const store::Reader& reader, std::string_view queue,
                                                std::string_view id, std::uint32_t limit, Time now);
+// How many earlier generations of the id lie in the history; one that does not decode counts.
+Result<std::uint32_t> count_generations(const store::Reader& reader, std::string_view queue,
+                                        std::string_view id);
 // not_found when there is no such queue.
 Result<> find_queue(const store::Reader& reader, std::string_view queue);
 Result<std::vector<std::string>> read_queues(const store::Reader& reader);

@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "engine/invariants.h"
 #include "engine/reads.h"
+#include "model/history.h"
 #include "model/rules.h"
 #include "model/transitions.h"
 #include "store/group.h"
@@ -34,6 +35,8 @@ namespace {
 // Three do, unless damage lies behind damage. The last one only looks.
 constexpr int walks_max = 20;
 constexpr std::size_t batch_bytes_max = 4 * 1024 * 1024;
+// Damaged rows that are left and known to be copied already. Those beyond are copied once a walk.
+constexpr std::size_t kept_max = 100'000;
 
 class Repair {
  public:
@@ -102,9 +105,10 @@ class Repair {
 
   void meet(const Breach& breach) {
     if (breach.at == At::counts || breach.at == At::run) {
-      counts_.push_back(breach);
+      if (mended_ == 0) counts_.push_back(breach);  // Else they come to nothing, see walk().
     } else {
       mend(breach);
+      if (mended_ > 0) counts_.clear();
     }
   }
 
@@ -293,18 +297,44 @@ class Repair {
     if (parts.row_place != place) put_row(queue, id, parts, place);
   }
 
-  // As Core::give_up_lost_order().
+  // In the history of its queue, where that is kept.
+  void note(const std::string& queue, const std::string& id, const model::Record& record,
+            HistoryEvent event) {
+    const Found<store::SettingsRow> row =
+        find(Family::meta, store::settings_key(queue), store::decode_settings);
+    if (!row.value || row.value->settings.keep_history == Duration{0}) return;
+    group_.put(Family::history, store::history_key(queue, id, record.sequence),
+               store::encode_entry(model::entry_of(record, event)));
+  }
+
+  // Of the runs that have live orders; nothing: none does.
+  Result<std::optional<std::string>> run_that_lists(const std::string& queue, const std::string& id) const {
+    const std::string prefix = store::active_run_prefix(queue);
+    const std::unique_ptr<store::Cursor> cursor =
+        group_.scan(Family::runs, prefix, store::prefix_end(prefix));
+    for (; cursor->valid(); cursor->next()) {
+      std::optional<std::string> run(cursor->key().substr(prefix.size()));
+      const Result<std::optional<std::string>> listed =
+          group_.get(Family::runs, store::run_order_key(queue, *run, id));
+      if (!listed) return Unexpected{listed.error()};
+      if (*listed) return run;
+    }
+    if (Result<> read = cursor->status(); !read) return Unexpected{read.error()};
+    return std::optional<std::string>{};
+  }
+
+  // As Core::give_up_lost_order(); queue and run are counted again.
   void give_up_lost_order(const std::string& queue, const std::string& id, const store::Place& place) {
     if (!sequence_) return;
-    model::Record record;
-    record.state = State::aborted;
-    record.due = place.due;
-    record.priority = place.priority;
-    record.created_at = now_;
-    record.updated_at = now_;
+    const Result<std::uint32_t> generations = count_generations(group_, queue, id);
+    Result<std::optional<std::string>> run = run_that_lists(queue, id);
+    if (!generations || !run) return;
+    model::Record record =
+        model::give_up_lost(place.due, place.priority, 1 + *generations, std::move(*run), now_);
     record.sequence = next_sequence();
-    record.error = "the record of this order was lost: the store was damaged";
+    note(queue, id, record, HistoryEvent::lost);
     group_.put(Family::orders, store::order_key(queue, id), store::encode_ended(record));
+    if (record.run) group_.erase(Family::runs, store::run_order_key(queue, *record.run, id));
     did("its record is lost, so it is ABORTED");
   }
 
@@ -321,6 +351,7 @@ class Repair {
     model::abort(record, now_);
     record.error = "run " + *record.run + " has ended";
     record.sequence = next_sequence();
+    note(queue, id, record, HistoryEvent::orphaned);
     group_.erase(Family::queue, store::queue_key(queue, place, id));
     group_.put(Family::orders, store::order_key(queue, id), store::encode_ended(record));
     group_.erase(Family::runs, store::run_order_key(queue, *record.run, id));
@@ -383,6 +414,8 @@ class Repair {
       ++removed;
       if (group_.changes().size() >= settings_.batch_changes) so_far_ = write();
     }
+    // The check has read it just before.
+    if (Result<> read = cursor->status(); !read && so_far_) so_far_ = read;
     if (removed > 0) did("took " + std::to_string(removed) + " orders off its list");
   }
 
@@ -418,7 +451,12 @@ class Repair {
   // ---- The rest -------------------------------------------------------------------------------
 
   void mend_counts(const std::string& queue, const Counts& recount) {
-    group_.put(Family::meta, store::counts_key(queue), store::encode_counts(recount));
+    const std::string key = store::counts_key(queue);
+    const Result<std::optional<std::string>> bytes = group_.get(Family::meta, key);
+    if (!bytes) return;
+    // All that they say is counted, so they are replaced also where what does not decode is left.
+    if (*bytes && !store::decode_counts(**bytes) && !copy(Family::meta, key, **bytes)) return;
+    group_.put(Family::meta, key, store::encode_counts(recount));
     did("counted again");
   }
 
@@ -448,13 +486,15 @@ class Repair {
 
   // Copies a damaged row; whether it may be removed.
   bool keep(Family family, const std::string& key, std::string_view value) {
-    if (kept_.emplace(family, key).second) {
-      if (Result<> added = damaged_.add(family, key, value); !added) {
-        so_far_ = added;
-        return false;
-      }
-    }
+    if (kept_.contains({family, key})) return false;
+    if (!copy(family, key, value)) return false;
+    if (!settings_.discard_damaged && kept_.size() < kept_max) kept_.emplace(family, key);
     return settings_.discard_damaged;
+  }
+
+  bool copy(Family family, const std::string& key, std::string_view value) {
+    if (Result<> added = damaged_.add(family, key, value); !added) so_far_ = added;
+    return so_far_.has_value();
   }
 
   void mend_row(Family family, const std::string& key, const std::string& queue) {
@@ -480,12 +520,12 @@ class Repair {
   store::Group group_;
   const store::Reader* snapshot_ = nullptr;  // What this walk sees.
   std::optional<std::uint64_t> sequence_;
-  Result<> so_far_{};                // An error of a write is the end of the repair.
-  std::uint64_t mended_ = 0;         // In this walk.
-  std::vector<Breach> counts_;       // Met in this walk.
-  std::set<std::string> uncounted_;  // Queues with records that do not decode, and are left.
-  std::string words_;                // Of this mend.
-  std::set<std::pair<Family, std::string>> kept_;
+  Result<> so_far_{};                              // An error of the disk is the end of the repair.
+  std::uint64_t mended_ = 0;                       // In this walk.
+  std::vector<Breach> counts_;                     // Met in this walk.
+  std::set<std::string> uncounted_;                // Queues with records that do not decode, and are left.
+  std::string words_;                              // Of this mend.
+  std::set<std::pair<Family, std::string>> kept_;  // Copied and left; in the next walk they are met again.
   RepairReport report_;
 };
 

@@ -113,6 +113,20 @@ void abort(Record& record, Time now) {
   enter(record, State::aborted, now);
 }
 
+Record give_up_lost(Time due, std::uint8_t priority, std::uint32_t generation, std::optional<std::string> run,
+                    Time now) {
+  Record record;
+  record.state = State::aborted;
+  record.due = due;
+  record.priority = priority;
+  record.generation = generation;
+  record.run = std::move(run);
+  record.created_at = now;
+  record.updated_at = now;
+  record.error = "the record of this order was lost: the store was damaged";
+  return record;
+}
+
 void vanish(Record& record, Time now) {
   DUELEASE_CHECK(record.state == State::wait);
   enter(record, State::aborted, now);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,11 @@ void lose_lease(Record& record, Time now);
 
 // WAIT, PROCESSING -> ABORTED.
 void abort(Record& record, Time now);
+
+// WAIT, PROCESSING -> ABORTED: the store has lost its record, and with that its payload, so nobody may work on it. What
+// is given is all that is known of it.
+Record give_up_lost(Time due, std::uint8_t priority, std::uint32_t generation, std::optional<std::string> run,
+                    Time now);
 
 // WAIT -> ABORTED: it was not in the source of a reconcile.
 void vanish(Record& record, Time now);

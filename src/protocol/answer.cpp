@@ -385,7 +385,8 @@ Result<Run> read_run(const Value& value) {
 }
 
 Result<CheckReport> read_check(const Value& value) {
-  if (value.kind != Kind::array || value.array.size() % 2 != 0)
+  // One that names no invariant has looked at none: that is no answer, least of all a good one.
+  if (value.kind != Kind::array || value.array.empty() || value.array.size() % 2 != 0)
     return refusal_or_unfit("an array of invariants and violations", value);
   CheckReport report;
   for (std::size_t i = 0; i < value.array.size(); i += 2) {

@@ -121,6 +121,25 @@ TEST_CASE("a claim that is cancelled while its orders are on their way answers w
   CHECK(orders[0].attempt == 1);
 }
 
+TEST_CASE("a claim is cancelled at once when the server is closing", "[client]") {
+  std::atomic<int> asked{0};
+  ScriptedServer server([&](const ScriptedServer::Words& words) -> std::string {
+    if (words[0] == "CLAIM") ++asked;
+    return "-CLOSING for good\r\n";
+  });
+  const auto client = well(Client::connect(options_for(server)));
+  Reply<std::vector<Claimed>> reply;
+  const auto start = std::chrono::steady_clock::now();
+  const ClaimTicket ticket = client->claim(claim_of("q", "w", 1, 1h), reply.callback());
+  while (asked == 0) {
+    REQUIRE(std::chrono::steady_clock::now() < start + patience);
+    std::this_thread::yield();
+  }
+  client->cancel_claim(ticket);
+  CHECK(well(reply.get()).empty());
+  CHECK(std::chrono::steady_clock::now() < start + 30s);  // request_timeout is a minute.
+}
+
 TEST_CASE("a claim is cancelled at once when there is no connection", "[client]") {
   Served served;
   const auto client = served.client();

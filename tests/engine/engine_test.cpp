@@ -2,10 +2,14 @@
 // claims, closing.
 #include "duelease/engine.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -977,6 +981,31 @@ TEST_CASE("leases go on after the engine was closed and opened", "[engine]") {
   CHECK(well(engine->claim(claim_of("q", "other"))).empty());
   CHECK(well(engine->complete(report_on<CompleteRequest>(claimed))).outcome == Outcome::completed);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need room of their own.
+TEST_CASE("an engine is closed also when the system has no more threads", "[engine]") {
+  TemporaryFolder folder;
+  std::unique_ptr<Engine> engine = open_live(folder / "store");
+  std::promise<void> closed;
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit little = before;
+  little.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + 1024 * 1024;
+  REQUIRE(::setrlimit(RLIMIT_AS, &little) == 0);  // No room for the stack of a thread.
+  bool threw = false;
+  try {
+    engine->close([&] { closed.set_value(); });
+  } catch (const std::exception&) {
+    threw = true;
+  }
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE_FALSE(threw);
+  closed.get_future().wait();
+  CHECK(engine->schedule(order_of("q", "late")).error().code == Code::closing);
+}
+#endif
 
 TEST_CASE("closing without waiting tells when it is done", "[engine]") {
   TemporaryFolder folder;

@@ -99,6 +99,49 @@ class Broken {
   World world;
 };
 
+// A store of which the list of a run breaks off once the check has been over it.
+class BreakingStore final : public store::Store {
+ public:
+  explicit BreakingStore(store::Store& store) : store_(store) {}
+
+  Result<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    return store_.get(family, key);
+  }
+  std::unique_ptr<store::Cursor> scan(Family family, std::string_view from,
+                                      std::string_view to) const override {
+    return store_.scan(family, from, to);
+  }
+  Result<> write(std::span<const store::Change> changes) override { return store_.write(changes); }
+  Result<> sync() override { return store_.sync(); }
+  std::unique_ptr<store::Reader> snapshot() const override {
+    return std::make_unique<Snapshot>(store_.snapshot());
+  }
+  Result<> backup(const fs::path& folder) const override { return store_.backup(folder); }
+
+ private:
+  struct Broken final : store::Cursor {
+    bool valid() const override { return false; }
+    std::string_view key() const override { return {}; }
+    std::string_view value() const override { return {}; }
+    void next() override {}
+    Result<> status() const override { return fail(Code::storage, "the disk is gone"); }
+  };
+  struct Snapshot final : store::Reader {
+    explicit Snapshot(std::unique_ptr<store::Reader> of) : reader(std::move(of)) {}
+    Result<std::optional<std::string>> get(Family family, std::string_view key) const override {
+      return reader->get(family, key);
+    }
+    std::unique_ptr<store::Cursor> scan(Family family, std::string_view from,
+                                        std::string_view to) const override {
+      if (from == store::run_orders_prefix("q", "run")) return std::make_unique<Broken>();
+      return reader->scan(family, from, to);
+    }
+    const std::unique_ptr<store::Reader> reader;
+  };
+
+  store::Store& store_;
+};
+
 std::uint64_t mended(const RepairReport& report, const std::string& invariant) {
   for (const Repaired& line : report.invariants) {
     if (line.invariant == invariant) return line.mended;
@@ -154,6 +197,28 @@ TEST_CASE("repair: an order whose record is lost is ABORTED, and its key and run
   CHECK(s.world.order(id).error == "the record of this order was lost: the store was damaged");
   CHECK(s.world.schedule({.queue = "q", .id = id, .due = s.world.now(), .key = "key of " + id}).outcome ==
         Outcome::scheduled);
+}
+
+TEST_CASE("repair: an order whose record is lost keeps its run, its generations and its history",
+          "[repair]") {
+  Broken s;
+  s.world.set_queue({.keep_history = 24h});
+  s.add("aborted");
+  const std::size_t generations = *engine::count_generations(s.world.store(), "q", "aborted");
+  REQUIRE(generations == 2);
+  s.world.erase(Family::queue, s.entry_key("aborted"));
+  s.repair_all();
+  const model::Record record =
+      std::get<model::Record>(*store::decode_order(*s.world.row(Family::orders, row_key("aborted"))));
+  CHECK(record.generation == 3);
+  CHECK(record.run == "run");
+  CHECK_FALSE(s.world.row(Family::runs, store::run_order_key("q", "run", "aborted")));
+  CHECK(engine::read_run(s.world.store(), "q", "run")->counts.aborted == 3);
+  const std::vector<HistoryEntry> history =
+      *engine::read_history(s.world.store(), "q", "aborted", 10, s.world.now());
+  REQUIRE(!history.empty());
+  CHECK(history.back().event == HistoryEvent::lost);
+  CHECK(history.back().reason == record.error);
 }
 
 TEST_CASE("repair: of two records of an order the later change counts", "[repair]") {
@@ -240,7 +305,10 @@ TEST_CASE("repair: a waiting order under a dead run is ABORTED", "[repair]") {
   run.state = RunState::error;
   s.world.put(Family::runs, store::run_key("q", "run"), store::encode_run(run));
   s.world.erase(Family::runs, store::active_run_key("q", "run"));
+  s.world.set_queue({.keep_history = 24h});
   const RepairReport report = s.repair_all();
+  CHECK(engine::read_history(s.world.store(), "q", "wait", 10, s.world.now())->back().event ==
+        HistoryEvent::orphaned);
   CHECK(mended(report, "no_waiting_order_under_a_dead_run") == 1);
   CHECK(s.world.state("wait") == State::aborted);
   CHECK(s.world.order("wait").error == "run run has ended");
@@ -291,6 +359,16 @@ TEST_CASE("repair: a run lists its live orders, and no others", "[repair]") {
   }
   CHECK(mended(s.repair_all(), "run_lists_its_live_orders") >= 1);
   CHECK(s.world.row(Family::runs, store::run_order_key("q", "run", "wait")));
+}
+
+TEST_CASE("repair: the list of a run that breaks off is no list that was put right", "[repair]") {
+  Broken s(Disk::memory);
+  s.world.put(Family::runs, store::run_order_key("q", "run", "nobody"), "");
+  BreakingStore store(s.world.store());
+  store::DamagedFolder damaged(s.world.folder() / "store", s.world.now());
+  const Result<RepairReport> report = engine::repair_store(store, damaged, {}, s.world.now());
+  REQUIRE_FALSE(report);
+  CHECK(report.error().message == "the disk is gone");
 }
 
 TEST_CASE("repair: keys", "[repair]") {
@@ -352,6 +430,14 @@ TEST_CASE("repair: counts of queues and runs are counted again", "[repair]") {
   }
   CHECK(s.repair_all().mended() == 1);
   CHECK(s.world.counts() == Counts{.wait = 2, .processing = 1, .success = 1, .failed = 1, .aborted = 1});
+}
+
+TEST_CASE("repair: counts that do not decode are copied before they are counted again", "[repair]") {
+  Broken s;
+  s.world.put(Family::meta, store::counts_key("q"), "garbage");
+  const RepairReport report = s.repair_all(GENERATE(false, true));
+  CHECK(report.damaged_records == 1);
+  CHECK(text_of(report.kept_in / "records.jsonl").find("\"value\":\"67617262616765\"}") != std::string::npos);
 }
 
 TEST_CASE("repair: tokens and changes above the last sequence raise it", "[repair]") {

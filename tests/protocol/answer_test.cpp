@@ -456,7 +456,7 @@ TEST_CASE("a reply that does not fit the request is corrupt, and shown", "[answe
     fits_not(read_run_state, bytes);
   CHECK_THAT(fits_not(read_run, "*4\r\n$3\r\nrun\r\n$1\r\nr\r\n$5\r\nstate\r\n$7\r\nUNKNOWN\r\n"),
              Catch::Contains("a run with a field state"));
-  for (const char* bytes : {"*1\r\n$1\r\na\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "+OK\r\n"})
+  for (const char* bytes : {"*0\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "+OK\r\n"})
     fits_not(read_check, bytes);
   for (const char* bytes : {":-1\r\n", "+1\r\n"}) fits_not(read_count, bytes);
   for (const char* bytes : {":1\r\n", "$-1\r\n"}) fits_not(read_text, bytes);

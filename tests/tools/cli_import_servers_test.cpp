@@ -75,10 +75,18 @@ void check_errors_of_postgres(const Shop& shop, const PostgresServer& server) {
   CHECK_THAT(error(address, "SELECT id, due, 1 / (id - 5000) FROM many", 3),
              Catch::Contains("division by zero"));
   CHECK_THAT(error(address, "SELECT nextval('x')", 3), Catch::Contains("ERROR"));
-  CHECK_THAT(error("postgresql://shop:open%20sesam@" + server.at(), "SELECT 1", 5),
+  CHECK_THAT(error("postgresql://shop:open%20sesam@" + server.at(), "SELECT 1", 1),
              Catch::Contains("password authentication failed"));
   CHECK_THAT(error("postgresql://shop:open sesame@" + server.at(), "SELECT 1", 5), Catch::Contains("%20"));
   CHECK_THAT(error("postgresql://shop:open%20sesame@127.0.0.1:x/y", "SELECT 1", 5), Catch::Contains("\"x\""));
+  CHECK_THAT(error("postgresql://shop:open%20sesame@127.0.0.1:1/shop", "SELECT 1", 5),
+             Catch::Contains("refused"));
+  CHECK_THAT(error(address, "SELECT id, due, pg_terminate_backend(pg_backend_pid()) FROM many", 5),
+             Catch::Contains("Connection failed"));
+  error(address,
+        "SELECT id, due, CASE WHEN id = 5000 THEN pg_terminate_backend(pg_backend_pid()) END FROM many", 5);
+  // The summary comes all the same.
+  check_counts(shop.ask(query_of(address, "SELECT nope FROM loans")), 0, 0, 0, 0, 0);
   check_counts(shop.ask(query_of(address, "SELECT * FROM empty")), 0, 0, 0, 0, 0);
   CHECK(server.run("SELECT * FROM many LIMIT 1").exit == 0);
 }

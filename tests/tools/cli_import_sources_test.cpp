@@ -140,6 +140,19 @@ TEST_CASE("a query that cannot be used ends with 3, and says why", "[cli][import
   check_counts(library.shop.ask(library.query("WITH x AS (SELECT * FROM t) SELECT * FROM x")), 1, 1, 0, 0, 0);
 }
 
+TEST_CASE("a source that gives no rows for a fault of its own still has a summary", "[cli][import]") {
+  const Shop shop;
+  write_file(shop.path("rows.csv"), "no,columns\n1,2\n");
+  for (const char* command : {"import", "reconcile"}) {
+    const Ran ran = shop.ask({command, "--queue", "q", "--id", "id", "--due", "due", shop.path("rows.csv")});
+    INFO(command << ran.err);
+    CHECK(ran.exit == 3);
+    REQUIRE(ran.lines().size() == 1);
+    CHECK(summary_of(ran)["rows"] == 0);
+    if (summary_of(ran).contains("finished")) CHECK(summary_of(ran)["finished"] == false);
+  }
+}
+
 TEST_CASE("a file of SQLite that is not there is not made", "[cli][import]") {
   const Shop shop;
   const std::string none = shop.path("none.db").string();

@@ -204,6 +204,50 @@ TEST_CASE("a worker says what it waits for, and what it could not do", "[cli][wo
   CHECK(waiting->wait().exit == 0);
 }
 
+TEST_CASE("a worker ends when it is told to, whatever the server says", "[cli][work]") {
+  const bool at_start = GENERATE(true, false);
+  const bool hangs_up = GENERATE(true, false);
+  INFO(at_start << hangs_up);
+  const Shop shop;
+  // Greets; what is asked for then has CLOSING as its answer, or the end of the connection. Tells what it was asked.
+  const std::string script = R"(
+import socketserver, sys
+answer_queue, hangs_up = sys.argv[1] == '1', sys.argv[2] == '1'
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            words = [self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2] for _ in range(int(line[1:]))]
+            print(words[0].decode(), flush=True)
+            if words[0] == b'PING':
+                self.wfile.write(b'+PONG\r\n')
+            elif words[0] == b'QUEUE' and answer_queue:
+                self.wfile.write(b'-NOTFOUND no such queue\r\n')
+            elif hangs_up:
+                return
+            else:
+                self.wfile.write(b'-CLOSING for good\r\n')
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+server = Server(('127.0.0.1', 0), Handler)
+print('port', server.server_address[1], flush=True)
+server.serve_forever()
+)";
+  const duelease::test::Running server(shop.path("."), "/usr/bin/python3",
+                                       {"-c", script, at_start ? "0" : "1", hangs_up ? "1" : "0"}, "");
+  REQUIRE(eventually([&] { return server.out_so_far().find('\n') != std::string::npos; }));
+  const std::string port = std::to_string(std::stoi(server.out_so_far().substr(5)));
+  const auto working =
+      shop.start_bare({"--server", "127.0.0.1:" + port, "work", "--queue", "q,r,s", "--exec", "true"});
+  REQUIRE(eventually(
+      [&] { return server.out_so_far().find(at_start ? "QUEUE" : "CLAIM") != std::string::npos; }));
+  const auto start = std::chrono::steady_clock::now();
+  working->signal(SIGTERM);
+  const Ran ran = working->wait();
+  INFO(ran.err);
+  CHECK(ran.exit == (at_start ? 1000 + SIGTERM : 0));
+  CHECK(std::chrono::steady_clock::now() < start + std::chrono::seconds{20});
+}
+
 TEST_CASE("wrong options of a worker end with 2", "[cli][work]") {
   const Shop shop;
   shop.schedule("q", "1");

@@ -21,6 +21,23 @@ TEST_CASE("a message of a database is one line, without the query that was made 
   CHECK(sql_message("", {}).empty());
 }
 
+TEST_CASE("errors of MySQL: who may not, what is gone, and what is wrong", "[sql]") {
+  using duelease::Code;
+  using duelease::tools::mysql_code;
+  for (const unsigned number : {1044U, 1045U, 1130U, 1142U, 1143U, 1227U, 1698U}) {
+    INFO(number);
+    CHECK(mysql_code(number) == Code::denied);
+  }
+  for (const unsigned number : {1040U, 1053U, 1129U, 1152U, 1203U, 1927U, 2002U, 2003U, 2006U, 2013U}) {
+    INFO(number);
+    CHECK(mysql_code(number) == Code::unreachable);
+  }
+  for (const unsigned number : {1049U, 1054U, 1064U, 1146U, 1792U}) {
+    INFO(number);
+    CHECK(mysql_code(number) == Code::invalid);
+  }
+}
+
 TEST_CASE("no secret stays in a message", "[sql]") {
   CHECK(sql_message("bad URI \"postgresql://me:pw@h\", pw and pwpw", {"postgresql://me:pw@h", "pw", ""}) ==
         "bad URI \"***\", *** and ******");

@@ -37,11 +37,7 @@ class Import {
         pass_(source, stop, report_, progress_, options.strict) {}
 
   Exit run() {
-    if (pass_.begin(plan_.columns)) {
-      import_rows();
-    } else if (pass_.exit() != Exit::ok) {
-      return pass_.exit();
-    }
+    if (pass_.begin(plan_.columns)) import_rows();
     pass_.note_interrupt();
     report_.finish();
     if (pass_.exit() != Exit::ok) return pass_.exit();

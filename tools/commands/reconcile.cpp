@@ -42,11 +42,7 @@ class Reconcile {
         pass_(source, stop, report_, progress_) {}
 
   Exit run() {
-    if (pass_.begin(plan_.columns)) {
-      send_rows();
-    } else if (pass_.exit() != Exit::ok) {
-      return pass_.exit();
-    }
+    if (pass_.begin(plan_.columns)) send_rows();
     pass_.note_interrupt();
     const bool finished = look_for_missing();
     report_.finish(finished);

@@ -120,6 +120,16 @@ class StopSignals {
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   }
 
+  // Before a worker runs there is nothing to end well: while this is done a signal ends the program, as it does any
+  // other command. A server may be asked that does not answer.
+  template <class Action>
+  static void let_through(const Action& action) {
+    const sigset_t set = stop_signals();
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    action();
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  }
+
   void listen(Worker& worker, Commands& commands, std::optional<Duration> stop_after) {
     listener_ = std::thread([this, &worker, &commands, stop_after] {
       if (!await_signal(std::nullopt)) return;
@@ -208,7 +218,12 @@ Exit work(const Session& session, const WorkOptions& options) {
   if (!target) return failed(target.error());
 
   const std::vector<std::string> queues = split_queues(options.queues);
-  tell_of_queues(**target, queues, options.drain);
+  const auto tell = [&] { tell_of_queues(**target, queues, options.drain); };
+  if ((*target)->is_remote()) {
+    StopSignals::let_through(tell);
+  } else {
+    tell();
+  }
   WorkerOptions worker_options;
   worker_options.queues = queues;
   worker_options.name = options.name.value_or(default_worker_name());
@@ -224,7 +239,7 @@ Exit work(const Session& session, const WorkOptions& options) {
   signals.listen(*worker, commands, options.stop_after);
   const Result<> ended = worker->wait();
   signals.finish();
-  if (options.drain) tell_of_leases(**target, queues);
+  if (options.drain && ended) tell_of_leases(**target, queues);
   print_totals(session, worker->totals());
   return ended ? Exit::ok : failed(ended.error());
 }
