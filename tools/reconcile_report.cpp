@@ -33,7 +33,7 @@ std::string why_cell(Difference what, std::optional<State> state, std::string_vi
     return fmt::format("its key is that of {}, {}", printable(blocker), state_name(*state));
   }
   if (what != Difference::leave) return {};
-  return *state == State::wait ? "changed meanwhile" : std::string(state_name(*state));
+  return !state || *state == State::wait ? "changed meanwhile" : std::string(state_name(*state));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void ReconcileTold::answered(const Sent& sent, const Answer& answer) {
     case Outcome::newer:
       ++newer_;
       line.what = Difference::leave;
-      line.state = answer.state;
+      if (!style_.is_remote) line.state = answer.state;
       break;
     default:
       ++refused_by_state_[static_cast<std::uint8_t>(answer.state)];

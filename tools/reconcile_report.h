@@ -40,6 +40,7 @@ class ReconcileTold final : public RowReport {
     RowStyle rows{};
     bool dry_run = false;  // Then also what an order to be moved was due at can be told.
     bool cancels_missing = false;
+    bool is_remote = false;  // Then the state of what is newer is not told, see duelease/client.h.
   };
   // What the order is due at, as it stands; absent when that cannot be told. Asked only of what is shown.
   using DueOf = std::function<std::optional<Time>(std::string_view id)>;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "duelease/reconcile.h"
 #include "text.h"
 
 namespace duelease::tools {
@@ -58,7 +59,7 @@ void RowPass::show_progress() {
 }
 
 void RowPass::row_failed(const Sent& sent, const Error& error) {
-  if (error.code == Code::invalid || error.code == Code::too_large) {
+  if (hits_one_row(error)) {
     bad_row(sent.number, quote(sent.id) + ": " + error.message);
   } else if (!target_failed_) {
     target_failed_ = true;

@@ -132,6 +132,9 @@ class Client final : public WorkSource {
   // has no more threads).
   static Result<std::unique_ptr<Client>> connect(ClientOptions options);
 
+  // As it was connected with; what was empty there (random) is filled in.
+  const ClientOptions& options() const;
+
   // Closes. No other call may be in progress when the destructor runs.
   ~Client() override;
   // What is under way, and every later call, answers Code::closing; changes that were sent may still take

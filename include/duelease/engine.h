@@ -63,7 +63,7 @@ class Engine {
   // thread does not start), storage; the store is then as it was.
   static Result<std::unique_ptr<Engine>> open(const std::filesystem::path& path, Options options);
 
-  // Closes: changes under way are finished and synced, waiting claims and later calls answer
+  // Closes: changes under way are finished and synced, waiting claims and later changes answer
   // Code::closing. Leases stay; after the next open they go on. No other call may be in progress when
   // the destructor runs; close() may be called while they are.
   ~Engine();
@@ -97,7 +97,7 @@ class Engine {
   void reschedule(RescheduleRequest request, Callback<Answer> done);
 
   // Answers aborted (also when it was ABORTED before), not_found, or refused with the state; with
-  // CancelRequest::since also newer. Many at once as with schedule().
+  // CancelRequest::since also newer, and of those that were ABORTED before aborted only of one that vanished. Many at once as with schedule().
   Result<Answer> cancel(CancelRequest request);
   void cancel(CancelRequest request, Callback<Answer> done);
   template <std::same_as<CancelRequest> R>

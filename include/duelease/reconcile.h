@@ -20,8 +20,10 @@
 // It works on an Engine or a Client, which must outlive it. One thread at a time; its methods block.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +64,10 @@ struct ReconcileReport {
   std::uint64_t vanished = 0;  // Orders that no row named: cancelled, or in a dry run to be cancelled.
 };
 
+// Whether what a row or an order was answered is its own fault, or that of what is stored of it. All other errors hit
+// those that come after it too.
+bool hits_one_row(const Error& error);
+
 // What a Reconciler needs of whoever holds the orders. Each method does what the one of the same name of Engine does.
 class ReconcileTarget {
  public:
@@ -72,6 +78,8 @@ class ReconcileTarget {
   virtual std::vector<Result<Answer>> cancel(std::vector<CancelRequest> requests) = 0;
   virtual Result<Page> list(const ListRequest& request) = 0;
   virtual Result<std::optional<Order>> order(std::string_view queue, std::string_view id) = 0;
+  // How many requests it takes in one call, at least 1.
+  virtual std::size_t requests_max() const = 0;
 };
 
 // An Engine, a Client, or what has their methods.
@@ -90,6 +98,15 @@ class ReconcileTargetOn final : public ReconcileTarget {
   Result<Page> list(const ListRequest& request) override { return service_.list(request); }
   Result<std::optional<Order>> order(std::string_view queue, std::string_view id) override {
     return service_.order(queue, id);
+  }
+  std::size_t requests_max() const override {
+    if constexpr (requires { service_.options().commands_waiting_max; }) {
+      return service_.options().commands_waiting_max;
+    } else if constexpr (requires { service_.options().requests_in_flight_max; }) {
+      return service_.options().requests_in_flight_max;
+    } else {
+      return std::numeric_limits<std::size_t>::max();  // It has no options to ask.
+    }
   }
 
  private:
@@ -116,8 +133,9 @@ class Reconciler {
 
   // Once, when the source is at its end. Calls `vanished` with the id of each order that it cancels, or in a dry run
   // would cancel. Error: of a row that was answered so and hit more than that row (storage, closing, overloaded,
-  // unreachable, denied, or a temporary file that takes no more), and then nothing is cancelled; or of a cancel, and
-  // then those before it are done. Begin anew.
+  // unreachable, denied, or a temporary file that takes no more), and then nothing is cancelled; invalid, when it is
+  // another store by now than the one it began with, alike; or of a cancel, and then those before it are done. Begin
+  // anew.
   using Vanished = std::function<void(std::string_view id)>;
   Result<ReconcileReport> finish(const Vanished& vanished = {});
 

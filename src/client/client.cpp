@@ -235,6 +235,7 @@ Result<std::unique_ptr<Client>> Client::connect(ClientOptions options) {
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 void Client::close() { impl_->hub.close(); }
+const ClientOptions& Client::options() const { return impl_->hub.options(); }
 
 // ---- Changes ------------------------------------------------------------------------------------
 

@@ -25,10 +25,15 @@ struct PurgeBatch {
   std::vector<std::string> ids;
 };
 
-using Body = std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest,
-                          ReleaseRequest, ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest,
-                          ReapRequest, QueueSetRequest, PurgeBatch, RunOpenRequest, RunStartRequest,
-                          RunBeatRequest, RunDoneRequest, RunErrorRequest, ImportRequest, ReconcileRequest>;
+// Changes nothing. Its reply leaves when all is on disk that was written before it came, and is an error where that
+// failed or the engine is closed: what was read from a snapshot taken before it may be acknowledged then.
+struct Barrier {};
+
+using Body =
+    std::variant<ScheduleRequest, ClaimRequest, PopRequest, CompleteRequest, FailRequest, ReleaseRequest,
+                 ExtendRequest, RescheduleRequest, CancelRequest, RetryRequest, ReapRequest, QueueSetRequest,
+                 PurgeBatch, RunOpenRequest, RunStartRequest, RunBeatRequest, RunDoneRequest, RunErrorRequest,
+                 ImportRequest, ReconcileRequest, Barrier>;
 
 // The answer of all that is asked of a queue and needs one: a queue exists once an order was scheduled in it
 // or settings were set.
@@ -46,7 +51,7 @@ struct Command {
   Body body;
 };
 
-// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge. RunState: of the runs.
+// Answer: of all that change one order. Claimed: claim, pop. Number: reap, purge, a barrier (0). RunState: of the runs.
 using Reply = std::variant<Answer, std::vector<Claimed>, std::uint64_t, QueueSettings, RunState>;
 
 }  // namespace duelease::engine

@@ -33,13 +33,16 @@ std::optional<Result<Reply>> Core::apply(Command command) {
   }
   return std::visit(
       [&](auto&& request) -> std::optional<Result<Reply>> {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(request)>, PurgeBatch>) {
+        using Request = std::decay_t<decltype(request)>;
+        if constexpr (!std::is_same_v<Request, PurgeBatch> && !std::is_same_v<Request, Barrier>) {
           if (Result<> valid = model::validate(request); !valid) return Unexpected{valid.error()};
         }
         return on(std::forward<decltype(request)>(request), command);
       },
       std::move(command.body));
 }
+
+Core::Answered Core::on(Barrier, const Command&) { return Reply{std::uint64_t{0}}; }
 
 void Core::tick(Now now) {
   now = tame(now);
@@ -241,11 +244,13 @@ void Core::moved(QueueState& queue, std::optional<State> from, std::optional<Sta
   counts_changed_.push_back(&queue);
 }
 
-void Core::note(const QueueState& queue, std::string_view id, const model::Record& record,
-                HistoryEvent event) {
+void Core::note(const QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,
+                std::optional<Time> at) {
   if (queue.settings().keep_history == Duration{0}) return;
+  HistoryEntry entry = model::entry_of(record, event);
+  if (at) entry.at = *at;
   group_.put(Family::history, store::history_key(queue.name, id, record.sequence),
-             store::encode_entry(model::entry_of(record, event)));
+             store::encode_entry(entry));
 }
 
 void Core::enqueue(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,

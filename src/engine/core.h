@@ -236,6 +236,9 @@ class Core {
   HeldLease* current(std::string_view queue, std::string_view id, Token token);
   Result<model::Record> whole_record(const HeldLease& held) const;
 
+  // core.cpp
+  Answered on(Barrier request, const Command& command);
+
   // core.cpp: shared steps
   void touch(QueueState& queue);
   void look_at_touched();
@@ -250,7 +253,9 @@ class Core {
   void moved(QueueState& queue, std::optional<State> from, std::optional<State> to);
   // Every transition comes by one of enqueue(), lease_out() and end(), with its record as it is now and what it was:
   // these note it in the history.
-  void note(const QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event);
+  // `at`: when, where the record does not say it.
+  void note(const QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,
+            std::optional<Time> at = {});
   // `place_known`: the orders row says already where the queue entry is.
   void enqueue(QueueState& queue, std::string_view id, const model::Record& record, HistoryEvent event,
                bool place_known);

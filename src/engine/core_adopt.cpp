@@ -44,9 +44,7 @@ Core::Answered Core::on(ImportRequest request, const Command& command) {
   if (record.state == State::wait) {
     enqueue(queue, request.id, record, HistoryEvent::imported, false);
   } else {
-    const Time ended_at = std::exchange(record.updated_at, now);  // It ended then, and was imported now.
-    note(queue, request.id, record, HistoryEvent::imported);
-    record.updated_at = ended_at;
+    note(queue, request.id, record, HistoryEvent::imported, now);  // The record says when it ended.
     group_.put(Family::orders, store::order_key(queue.name, request.id), store::encode_ended(record));
   }
   moved(queue, std::nullopt, record.state);

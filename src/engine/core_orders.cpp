@@ -164,6 +164,19 @@ Core::Answered Core::move(QueueState& queue, std::string_view id, Located locate
   return Reply{waiting(Outcome::rescheduled, record.due)};
 }
 
+namespace {
+
+// Twice is as good as once: but what somebody else has aborted, a reconcile has not. That is newer where it can be, for
+// on the wire a refusal that names ABORTED reads as done.
+Answer cancel_ended(const model::Record& record, std::optional<std::uint64_t> since) {
+  if (record.state != State::aborted) return refused(record.state);
+  if (!since || record.vanished) return aborted();
+  if (record.sequence > *since) return Answer{.outcome = Outcome::newer, .state = State::aborted};
+  return refused(State::aborted);
+}
+
+}  // namespace
+
 Core::Answered Core::on(CancelRequest request, const Command& command) {
   if (request.since) {
     if (Result<> known = model::validate_since(*request.since, sequence_); !known)
@@ -175,8 +188,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
   if (!located) return Unexpected{located.error()};
   switch (located->where) {
     case Located::Where::nowhere: return Reply{not_found()};
-    case Located::Where::ended:
-      return Reply{located->state() == State::aborted ? aborted() : refused(located->state())};
+    case Located::Where::ended: return Reply{cancel_ended(located->record, request.since)};
     case Located::Where::processing: {
       if (!request.force) return Reply{refused(State::processing)};
       Result<model::Record> record = whole_record(*located->held);

@@ -226,11 +226,12 @@ struct Engine::Impl {
     });
   }
 
-  // Rows of a reconcile: what is answered already, and what goes on to the writer.
+  // Rows of a reconcile: what is known already, and what goes on to the writer.
   struct Sorted {
     std::vector<Result<Answer>> answers;
-    std::vector<std::size_t> open;  // Their places among the answers.
-    std::vector<Body> bodies;       // Of those.
+    std::vector<std::size_t> open;  // Places among the answers: of rows that have something to change.
+    std::vector<std::size_t> seen;  // Of those that have not. What was seen may not be on disk yet.
+    std::vector<Body> bodies;       // Of the open ones; then a barrier for those that were seen.
   };
 
   Sorted sort(std::vector<ReconcileRequest> rows) const {
@@ -250,21 +251,26 @@ struct Engine::Impl {
       const Result<Answer>& seen = out.answers.back();
       const bool changes =
           seen && (seen->outcome == Outcome::scheduled || seen->outcome == Outcome::rescheduled);
-      if (!changes || row.dry_run) continue;
-      out.open.push_back(out.answers.size() - 1);
-      out.bodies.emplace_back(std::move(row));
+      if (!seen || row.dry_run) continue;
+      (changes ? out.open : out.seen).push_back(out.answers.size() - 1);
+      if (changes) out.bodies.emplace_back(std::move(row));
     }
+    if (!out.seen.empty()) out.bodies.emplace_back(engine::Barrier{});
     return out;
   }
 
   void reconcile(std::vector<ReconcileRequest> rows, AnswersCallback done) {
     Sorted sorted = sort(std::move(rows));
-    if (sorted.open.empty()) return done(std::move(sorted.answers));
+    if (sorted.bodies.empty()) return done(std::move(sorted.answers));
     std::vector<Body> bodies = std::move(sorted.bodies);
     writer->submit(std::move(bodies),
                    [sorted = std::move(sorted), done = std::move(done)](Replies replies) mutable {
-                     for (std::size_t i = 0; i < replies.size(); ++i)
+                     for (std::size_t i = 0; i < sorted.open.size(); ++i)
                        sorted.answers[sorted.open[i]] = unpack<Answer>(std::move(replies[i]));
+                     if (!sorted.seen.empty() && !replies.back()) {
+                       const Unexpected failed{replies.back().error()};
+                       for (const std::size_t place : sorted.seen) sorted.answers[place] = failed;
+                     }
                      done(std::move(sorted.answers));
                    });
   }

@@ -50,7 +50,7 @@ Result<Answer> Foresight::answer(const ReconcileRequest& row) {
   }
 }
 
-// Two reads for an order that waits, which most do.
+// The lease first, as everywhere: should a damaged store have both, all say the same of it.
 Result<Foresight::Seen> Foresight::look_at(std::string_view queue, std::string_view id) const {
   const std::string key = store::order_key(queue, id);
   Result<std::optional<std::string>> bytes = view_.get(Family::orders, key);
@@ -60,21 +60,21 @@ Result<Foresight::Seen> Foresight::look_at(std::string_view queue, std::string_v
   if (!row) return unreadable(queue, id, row.error().message);
   if (auto* ended = std::get_if<model::Record>(&*row)) return Seen{std::move(*ended), false};
 
-  bytes = view_.get(Family::queue, store::queue_key(queue, std::get<store::Place>(*row), id));
-  if (!bytes) return Unexpected{bytes.error()};
-  if (*bytes) {
-    Result<model::Record> record = store::decode_waiting(**bytes);
-    if (!record) return unreadable(queue, id, record.error().message);
-    const Result<bool> orphan = is_orphan(queue, *record);
-    if (!orphan) return Unexpected{orphan.error()};
-    return Seen{std::move(*record), *orphan};
-  }
   bytes = view_.get(Family::leases, key);
   if (!bytes) return Unexpected{bytes.error()};
+  if (*bytes) {
+    Result<model::Lease> lease = store::decode_lease(**bytes);
+    if (!lease) return unreadable(queue, id, lease.error().message);
+    return Seen{std::move(lease->record), false};
+  }
+  bytes = view_.get(Family::queue, store::queue_key(queue, std::get<store::Place>(*row), id));
+  if (!bytes) return Unexpected{bytes.error()};
   if (!*bytes) return unreadable(queue, id, "its record was lost: the store was damaged");
-  Result<model::Lease> lease = store::decode_lease(**bytes);
-  if (!lease) return unreadable(queue, id, lease.error().message);
-  return Seen{std::move(lease->record), false};
+  Result<model::Record> record = store::decode_waiting(**bytes);
+  if (!record) return unreadable(queue, id, record.error().message);
+  const Result<bool> orphan = is_orphan(queue, *record);
+  if (!orphan) return Unexpected{orphan.error()};
+  return Seen{std::move(*record), *orphan};
 }
 
 // As Core: one whose run cannot be found is somebody's order.

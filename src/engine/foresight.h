@@ -1,5 +1,5 @@
 // engine/foresight.h: what rows of a reconcile would be answered, on one consistent view of the store. Most rows of most
-// reconciles change nothing, and end here: without the writer, and without the disk.
+// reconciles change nothing: they write nothing, and all of a call wait together for what they rest on (see Barrier).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "model/history.h"
 
 #include "base/limits.h"
+#include "model/rules.h"
 
 namespace duelease::model {
 
@@ -38,14 +39,6 @@ std::string reason_of(const Record& record, HistoryEvent event) {
   }
 }
 
-// Not in the middle of a character: cut so, UTF-8 is none any more.
-void cut(std::string& text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return;
-  std::size_t end = bytes_max;
-  while (end + 3 > bytes_max && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  text.resize(end);
-}
-
 }  // namespace
 
 HistoryEntry entry_of(const Record& record, HistoryEvent event) {
@@ -59,8 +52,7 @@ HistoryEntry entry_of(const Record& record, HistoryEvent event) {
     entry.token = record.token;
   }
   entry.attempt = record.attempt;
-  entry.reason = reason_of(record, event);
-  cut(entry.reason, limits::history_reason_bytes_max);
+  entry.reason = cut(reason_of(record, event), limits::history_reason_bytes_max);
   entry.sequence = record.sequence;
   return entry;
 }

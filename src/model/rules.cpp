@@ -62,6 +62,13 @@ Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, st
   return Time{Duration{std::min(now.time_since_epoch().count() + backoff + jitter, limits::time_ms_max)}};
 }
 
+std::string cut(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  std::size_t end = bytes_max;
+  while (end > 0 && end + 3 > bytes_max && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
+
 Time in_calendar(Time time) {
   return std::clamp(time, Time{Duration{limits::time_ms_min}}, Time{Duration{limits::time_ms_max}});
 }

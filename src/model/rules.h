@@ -1,8 +1,10 @@
 // model/rules.h: when an order blocks, when its tries are used up, when it is tried again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "duelease/types.h"
@@ -41,6 +43,9 @@ bool tries_left(const Record& record);
 // When an order is due again whose `tries`-th try (from 1) has failed: base * 2^(tries - 1), at most the
 // cap, give or take jitter drawn from `seed`.
 Time retry_time(std::uint32_t tries, const QueueSettings& settings, Time now, std::uint64_t seed);
+
+// A text that is too long, cut. Not in the middle of a character: cut so, UTF-8 is none any more.
+std::string cut(std::string_view text, std::size_t bytes_max);
 
 // The nearest time that a record can hold: between year 1 and the end of year 9999.
 Time in_calendar(Time time);

@@ -32,7 +32,7 @@ void beat_run(RunRecord& run, Time now) {
 void end_run(RunRecord& run, RunState state, std::string_view reason, Time now) {
   DUELEASE_CHECK(is_alive(run.state) && !is_alive(state));
   run.state = state;
-  run.reason = reason.substr(0, limits::error_bytes_max);
+  run.reason = cut(reason, limits::error_bytes_max);
   run.ended_at = now;
 }
 

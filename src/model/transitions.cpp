@@ -43,7 +43,7 @@ Record adopt(const ImportRequest& request, const QueueSettings& settings, Time n
   record.tries = request.tries.value_or(settings.tries);
   record.key = request.key;
   record.payload = request.payload.value_or("");
-  record.error = request.error.substr(0, limits::error_bytes_max);
+  record.error = cut(request.error, limits::error_bytes_max);
   const Time changed = request.ended_at.value_or(now);
   record.created_at = request.created_at.value_or(changed);
   enter(record, request.state, changed);
@@ -85,7 +85,7 @@ void report_failure(Record& record, const FailRequest& request, const QueueSetti
                     std::uint64_t seed) {
   DUELEASE_CHECK(record.state == State::processing);
   count_up(record.failures);
-  record.error = request.error.substr(0, limits::error_bytes_max);
+  record.error = cut(request.error, limits::error_bytes_max);
   if (request.final || !tries_left(record)) {
     enter(record, State::failed, now);
     return;

@@ -1,12 +1,12 @@
 #include "reconcile/fingerprints.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -27,12 +27,11 @@ Unexpected failed(const char* doing) {
 }  // namespace
 
 Result<Fingerprints> Fingerprints::make() {
-  std::error_code ec;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(ec);
-  if (ec) return fail(Code::storage, "the folder for temporary files: " + ec.message());
-  std::string name = (folder / "duelease-XXXXXX").string();
-  const int fd = ::mkstemp(name.data());
-  if (fd < 0) return failed(("making the temporary file " + name).c_str());
+  const char* const given = ::getenv("TMPDIR");
+  const std::string folder = given && *given ? given : "/tmp";
+  std::string name = folder + "/duelease-XXXXXX";
+  const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd < 0) return failed(("making a temporary file in folder " + folder).c_str());
   ::unlink(name.c_str());
   return Fingerprints(fd);
 }

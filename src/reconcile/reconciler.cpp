@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "model/validate.h"
@@ -12,13 +15,8 @@ namespace duelease {
 
 namespace {
 
-// Far below what an engine, a client and a server take at once, beside those of others.
+// Far below what an engine, a client and a server take at once by default, beside those of others.
 constexpr std::size_t batch_max = 1000;
-
-// The row is at fault, or what is stored of its order. All else hits those behind it too.
-bool hits_one_order(const Error& error) {
-  return error.code == Code::invalid || error.code == Code::too_large || error.code == Code::corrupt;
-}
 
 std::uint64_t& count_of(ReconcileReport& report, Outcome outcome) {
   switch (outcome) {
@@ -33,9 +31,15 @@ std::uint64_t& count_of(ReconcileReport& report, Outcome outcome) {
 
 }  // namespace
 
+bool hits_one_row(const Error& error) {
+  return error.code == Code::invalid || error.code == Code::too_large || error.code == Code::corrupt;
+}
+
 struct Reconciler::Impl {
   Impl(std::unique_ptr<ReconcileTarget> the_target, ReconcileOptions the_options, ReadMark the_mark)
       : target(std::move(the_target)), options(std::move(the_options)), mark(the_mark) {}
+
+  std::size_t batch_size() const { return std::clamp(target->requests_max(), std::size_t{1}, batch_max); }
 
   ReconcileRequest request_of(ReconcileRow row) const {
     ReconcileRequest out;
@@ -65,7 +69,17 @@ struct Reconciler::Impl {
       return;
     }
     ++report.errors;
-    if (!failure && !hits_one_order(answer.error())) failure = answer.error();
+    if (!failure && !hits_one_row(answer.error())) failure = answer.error();
+  }
+
+  // To rows of a mark that is another store's everything is invalid, as if each were at fault. A sequence only rises.
+  Result<> check_store() const {
+    const Result<ReadMark> now = target->read_mark();
+    if (!now) return Unexpected{now.error()};
+    if (now->since >= mark.since) return {};
+    return fail(Code::invalid, "the last sequence of the store is " + std::to_string(now->since) +
+                                   ", it was " + std::to_string(mark.since) +
+                                   " when the reconcile began: this is another store");
   }
 
   // Orders move while it walks: those have changed after the mark, and are nobody's business. The others stand still,
@@ -96,7 +110,7 @@ struct Reconciler::Impl {
   Result<> tell(const std::vector<std::string>& ids, const Vanished& vanished) {
     for (const std::string& id : ids) {
       const Result<std::optional<Order>> order = target->order(options.queue, id);
-      if (!order && !hits_one_order(order.error())) return Unexpected{order.error()};
+      if (!order && !hits_one_row(order.error())) return Unexpected{order.error()};
       const bool waits_since_then =
           order && *order && (*order)->state == State::wait && (*order)->sequence <= mark.since;
       if (waits_since_then) note_vanished(id, vanished);
@@ -104,7 +118,17 @@ struct Reconciler::Impl {
     return {};
   }
 
-  Result<> cancel(const std::vector<std::string>& ids, const Vanished& vanished) {
+  Result<> cancel(std::span<const std::string> ids, const Vanished& vanished) {
+    while (!ids.empty()) {
+      const std::span<const std::string> batch = ids.first(std::min(ids.size(), batch_size()));
+      if (Result<> done = cancel_batch(batch, vanished); !done) return done;
+      ids = ids.subspan(batch.size());
+    }
+    return {};
+  }
+
+  // The ids are those of the store: an answer that says they are invalid is not about one of them.
+  Result<> cancel_batch(std::span<const std::string> ids, const Vanished& vanished) {
     std::vector<CancelRequest> requests;
     for (const std::string& id : ids) {
       CancelRequest& request = requests.emplace_back();
@@ -116,7 +140,7 @@ struct Reconciler::Impl {
     Result<> done;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (answers[i] && answers[i]->outcome == Outcome::aborted) note_vanished(ids[i], vanished);
-      if (!answers[i] && !hits_one_order(answers[i].error())) done = Unexpected{answers[i].error()};
+      if (!answers[i] && answers[i].error().code != Code::corrupt) done = Unexpected{answers[i].error()};
     }
     return done;
   }
@@ -157,7 +181,7 @@ std::vector<Result<Answer>> Reconciler::add(std::vector<ReconcileRow> rows) {
   out.reserve(rows.size());
   for (std::size_t done = 0; done < rows.size();) {
     std::vector<ReconcileRequest> batch;
-    for (; done < rows.size() && batch.size() < batch_max; ++done) {
+    for (; done < rows.size() && batch.size() < impl_->batch_size(); ++done) {
       impl_->note_named(rows[done].id);
       batch.push_back(impl_->request_of(std::move(rows[done])));
     }
@@ -174,6 +198,9 @@ Result<ReconcileReport> Reconciler::finish(const Vanished& vanished) {
   if (std::exchange(impl_->is_finished, true))
     return fail(Code::closing, "the reconcile is finished already");
   if (impl_->failure) return Unexpected{*impl_->failure};
+  if (impl_->named || impl_->report.errors > 0) {
+    if (Result<> same = impl_->check_store(); !same) return Unexpected{same.error()};
+  }
   if (impl_->named) {
     if (Result<> walked = impl_->look_for_vanished(vanished); !walked) return Unexpected{walked.error()};
   }

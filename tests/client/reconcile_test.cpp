@@ -87,6 +87,30 @@ TEST_CASE("a reconcile over the network does what one on the engine does", "[cli
   CHECK(reconcile(truth(2991)).scheduled == 1);
 }
 
+TEST_CASE("a reconcile asks for no more at once than its client takes", "[client]") {
+  Served served;
+  ClientOptions options = served.client_options();
+  options.requests_in_flight_max = 7;
+  const auto client = well(Client::connect(options));
+  CHECK(client->options().requests_in_flight_max == 7);
+  for (const std::size_t count : {20, 3}) {
+    Reconciler reconciler = well(Reconciler::begin(*client, {.queue = "q", .cancel_missing = true}));
+    reconciler.add(truth(count));
+    CHECK(well(reconciler.finish()).errors == 0);
+  }
+  CHECK(well(client->stats("q")).counts == Counts{3, 0, 0, 0, 17});
+}
+
+TEST_CASE("what somebody else has cancelled since is no answer of a reconcile's cancel", "[client]") {
+  Served served;
+  const auto client = served.client();
+  well(client->schedule({.queue = "q", .id = "a", .due = Time{Duration{5000}}}));
+  CancelRequest vanished{.queue = "q", .id = "a"};
+  vanished.since = well(client->read_mark()).since;
+  well(client->cancel({"q", "a"}));
+  CHECK(well(client->cancel(vanished)).outcome == Outcome::newer);
+}
+
 TEST_CASE("single rows, and what they may be answered", "[client]") {
   Served served;
   const auto client = served.client();

@@ -335,6 +335,19 @@ TEST_CASE("an orphan itself is aborted and scheduled anew", "[reconcile]") {
   CHECK_FALSE(world.order("x").run);
 }
 
+TEST_CASE("of an order that is leased and waits the lease counts", "[reconcile]") {
+  World world(Disk::memory);
+  world.schedule("a", world.now());
+  const Claimed held = world.claim_one("w", 2h);
+  world.check_always(false);
+  model::Record waiting;
+  waiting.due = held.due;
+  world.put(Family::queue, store::queue_key("q", store::Place{waiting.priority, held.due}, "a"),
+            store::encode_waiting(waiting));
+  CHECK(reconcile(world, row(world, "a", world.now() + 1h, world.last_sequence())).state ==
+        State::processing);
+}
+
 TEST_CASE("a cancel of what has vanished takes only what has not changed since", "[reconcile]") {
   World world(GENERATE(Disk::memory, Disk::rocks));
   for (const char* id : {"a", "b", "c", "d"}) world.schedule(id, world.now());
@@ -348,7 +361,10 @@ TEST_CASE("a cancel of what has vanished takes only what has not changed since",
   CHECK(cancel_since(world, "a", since).state == State::processing);
   CHECK(cancel_since(world, "b", since).outcome == Outcome::newer);
   CHECK(cancel_since(world, "c", since).outcome == Outcome::aborted);
-  CHECK(cancel_since(world, "d", since).outcome == Outcome::aborted);
+  CHECK(cancel_since(world, "c", since).outcome == Outcome::aborted);  // Twice is as good as once.
+  CHECK(cancel_since(world, "d", since).outcome == Outcome::newer);    // Somebody else has cancelled it.
+  CHECK(cancel_since(world, "d", since).state == State::aborted);
+  CHECK(cancel_since(world, "d", world.last_sequence()).outcome == Outcome::refused);
   CHECK(cancel_since(world, "e", since).outcome == Outcome::newer);
   CHECK(cancel_since(world, "f", since).outcome == Outcome::not_found);
   CHECK(world.counts() == Counts{2, 1, 0, 0, 2});

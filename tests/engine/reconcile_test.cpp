@@ -1,9 +1,12 @@
 // A whole reconcile on a live engine, and what it writes.
 #include "duelease/reconcile.h"
 
+#include <fcntl.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,8 +41,9 @@ std::vector<ReconcileRow> truth(std::size_t count) {
 }
 
 struct Watched {
-  Watched() {
+  explicit Watched(std::size_t commands_waiting_max = 100'000) {
     Options options = small_options();
+    options.commands_waiting_max = commands_waiting_max;
     options.clock = clock;
     engine = well(engine::open_engine(
         std::make_unique<WatchedStore>(std::make_unique<store::MemoryStore>(), watch), options, {}));
@@ -62,6 +66,28 @@ struct Watched {
   const std::shared_ptr<StoreWatch> watch = std::make_shared<StoreWatch>();
   std::unique_ptr<Engine> engine;
   std::vector<std::string> vanished;
+};
+
+// Of which the calls alone are known.
+struct Calls {
+  Result<ReadMark> read_mark() { return engine->read_mark(); }
+  std::vector<Result<Answer>> reconcile(std::vector<ReconcileRequest> rows) {
+    return engine->reconcile(std::move(rows));
+  }
+  std::vector<Result<Answer>> cancel(std::vector<CancelRequest> requests) {
+    return engine->cancel(std::move(requests));
+  }
+  Result<Page> list(const ListRequest& request) {
+    Result<Page> page = engine->list(request);
+    if (after_list) after_list();
+    return page;
+  }
+  Result<std::optional<Order>> order(std::string_view queue, std::string_view id) {
+    return engine->order(queue, id);
+  }
+
+  Engine* engine;
+  std::function<void()> after_list{};
 };
 
 }  // namespace
@@ -190,6 +216,87 @@ TEST_CASE("a reconcile that met a failed disk cancels nothing", "[reconcile]") {
   CHECK(reconciler.report().errors == 1);
 }
 
+TEST_CASE("what an unchanged row rests on is on disk when it is answered", "[reconcile]") {
+  Watched w;
+  ReconcileRequest row{.queue = "q", .id = "a", .due = noon};
+  row.read_at = w.clock->now().wall;
+  const std::uint64_t syncs = w.watch->syncs();
+  w.watch->hold_syncs();
+  Reply<Answer> scheduled;
+  w.engine->schedule(order_of("q", "a", noon), scheduled.callback());
+  w.watch->await_syncs(syncs + 1);
+  Reply<Answer> unchanged;
+  w.engine->reconcile(row, unchanged.callback());
+  w.watch->fail_syncs({Code::storage, "the disk is gone"});
+  w.watch->release_syncs();
+  CHECK(scheduled.get().error().code == Code::storage);
+  const Result<Answer> answer = unchanged.get();
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == Code::storage);
+
+  // Nor is it acknowledged later, alone or beside a row that has something to change.
+  ReconcileRequest missing = row;
+  missing.id = "b";
+  for (const Code code : {Code::storage, Code::closing}) {
+    for (const Result<Answer>& later : w.engine->reconcile(std::vector{row, missing})) {
+      REQUIRE_FALSE(later);
+      CHECK(later.error().code == code);
+    }
+    const Result<Answer> alone = w.engine->reconcile(row);
+    REQUIRE_FALSE(alone);
+    CHECK(alone.error().code == code);
+    w.engine->close();
+  }
+}
+
+TEST_CASE("a reconcile asks for no more at once than its engine takes", "[reconcile]") {
+  Watched w(7);
+  CHECK(w.reconcile(truth(20)).scheduled == 20);
+  CHECK(w.reconcile(truth(20), true).unchanged == 20);
+  CHECK(w.reconcile(truth(3), true).vanished == 17);
+  CHECK(w.counts() == Counts{3, 0, 0, 0, 17});
+}
+
+TEST_CASE("a reconcile whose cancels are all refused has not succeeded", "[reconcile]") {
+  Watched w(7);
+  w.reconcile(truth(20));
+  Calls calls{w.engine.get()};
+  Reconciler reconciler = well(Reconciler::begin(calls, {.queue = "q", .cancel_missing = true}));
+  reconciler.add(truth(1));
+  const Result<ReconcileReport> finished = reconciler.finish();
+  REQUIRE_FALSE(finished);
+  CHECK(finished.error().code == Code::invalid);
+  CHECK(w.counts().wait == 20);
+}
+
+TEST_CASE("a reconcile that meets another store has not succeeded", "[reconcile]") {
+  Watched first;
+  first.reconcile(truth(3));
+  Watched second;
+  const bool cancel_missing = GENERATE(false, true);
+  Calls calls{first.engine.get()};
+  Reconciler reconciler = well(Reconciler::begin(calls, {.queue = "q", .cancel_missing = cancel_missing}));
+  calls.engine = second.engine.get();
+  CHECK(reconciler.add(truth(1)).front().error().code == Code::invalid);
+  const Result<ReconcileReport> finished = reconciler.finish();
+  REQUIRE_FALSE(finished);
+  CHECK(finished.error().code == Code::invalid);
+  CHECK_THAT(finished.error().message, Catch::Contains("another store"));
+}
+
+TEST_CASE("what somebody else cancels meanwhile has not vanished", "[reconcile]") {
+  Watched w;
+  w.reconcile(truth(3));
+  Calls calls{w.engine.get(), [&] { well(w.engine->cancel({"q", "1"})); }};
+  Reconciler reconciler = well(Reconciler::begin(calls, {.queue = "q", .cancel_missing = true}));
+  reconciler.add(truth(1));
+  const ReconcileReport report =
+      well(reconciler.finish([&](std::string_view id) { w.vanished.emplace_back(id); }));
+  CHECK(report.vanished == 1);
+  CHECK(w.vanished == std::vector<std::string>{"2"});
+  CHECK_FALSE(well(w.engine->order("q", "1"))->vanished);
+}
+
 TEST_CASE("a reconcile ends once", "[reconcile]") {
   Watched w;
   Reconciler reconciler = w.begin();
@@ -292,4 +399,18 @@ TEST_CASE("without a folder for temporary files a reconcile does not begin", "[r
   }
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::storage);
+  CHECK_THAT(refused.error().message, Catch::Contains("/no/such/folder"));
+}
+
+TEST_CASE("fingerprints: a program that is started does not get their file", "[reconcile]") {
+  const reconcile::Fingerprints named = well(reconcile::Fingerprints::make());
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ec;
+    const std::string target = std::filesystem::read_symlink(entry.path(), ec).string();
+    if (target.find("/duelease-") == std::string::npos || !target.ends_with(" (deleted)")) continue;
+    ++found;
+    CHECK((::fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC) != 0);
+  }
+  CHECK(found == 1);
 }

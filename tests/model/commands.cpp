@@ -611,6 +611,7 @@ void spoil_one(ReconcileRequest& request, Random& random) {
 }
 // Has no value to spoil but its names.
 void spoil_one(engine::PurgeBatch&, Random&) {}
+void spoil_one(engine::Barrier&, Random&) {}
 
 void spoil_one(RunOpenRequest& request, Random& random) { request.ttl = bad_lease(random); }
 template <class Request>
@@ -636,7 +637,8 @@ void spoil_name(Request& request, Random& random) {
     } else {
       request.queues.push_back(random.pick(bad_queues));
     }
-  } else if constexpr (!std::is_same_v<Request, engine::PurgeBatch>) {
+  } else if constexpr (!std::is_same_v<Request, engine::PurgeBatch> &&
+                       !std::is_same_v<Request, engine::Barrier>) {
     request.queue = random.pick(bad_queues);
   }
 }

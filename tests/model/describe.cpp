@@ -119,6 +119,7 @@ Line line(const QueueSetRequest& r) {
   out.add("keep_history", r.keep_history);
   return r.keep_success ? out.add("keep_success", *r.keep_success) : out;
 }
+Line line(const engine::Barrier&) { return Line("barrier"); }
 Line line(const engine::PurgeBatch& r) {
   Line out("purge");
   out.add("queue", r.queue).add("state", std::string(state_name(r.state))).add("older", r.older);

@@ -34,6 +34,12 @@ Claimed claimed_of(const std::string& queue, const std::string& id, const model:
 // No time in an answer or in the store lies beyond the calendar.
 Time later(Time from, Duration by) { return std::min(from + by, Time{Duration{limits::time_ms_max}}); }
 
+// Not in the middle of a letter.
+std::string cut(std::string_view text, std::size_t bytes) {
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return std::string(text.substr(0, bytes));
+}
+
 // What an order counts for in Options::claim_reply_bytes_max.
 std::size_t reply_bytes(const model::Record& record) { return record.payload.size() + 512; }
 
@@ -396,7 +402,7 @@ Oracle::Answered Oracle::on(const ImportRequest& request) {
   record.priority = request.priority.value_or(128);
   record.tries = request.tries.value_or(settings.tries);
   record.payload = request.payload.value_or("");
-  record.error = request.error.substr(0, limits::error_bytes_max);
+  record.error = cut(request.error, limits::error_bytes_max);
   stamp(record);
   record.updated_at = request.ended_at.value_or(now);
   record.created_at = request.created_at.value_or(record.updated_at);
@@ -447,11 +453,15 @@ Oracle::Answered Oracle::on(const CancelRequest& request) {
   const OracleOrder* found = meet(request.queue, request.id);
   if (!found) return answer_of(Outcome::not_found);
   const State state = found->record.state;
-  if (state == State::aborted) return answer_of(Outcome::aborted, State::aborted);
+  const bool is_newer = request.since && found->record.sequence > *request.since;
+  if (state == State::aborted) {
+    if (!request.since || found->record.vanished) return answer_of(Outcome::aborted, State::aborted);
+    return answer_of(is_newer ? Outcome::newer : Outcome::refused, State::aborted);
+  }
   if (state != State::wait && !(state == State::processing && request.force)) {
     return answer_of(Outcome::refused, state);
   }
-  if (request.since && found->record.sequence > *request.since) return answer_of(Outcome::newer);
+  if (is_newer) return answer_of(Outcome::newer);
   OracleOrder order = *found;
   order.record.state = State::aborted;
   order.record.vanished = request.since.has_value();
@@ -507,6 +517,8 @@ Oracle::Answered Oracle::on(const QueueSetRequest& request) {
   if (request.paused) settings.paused = *request.paused;
   return engine::Reply{settings};
 }
+
+Oracle::Answered Oracle::on(const engine::Barrier&) { return engine::Reply{std::uint64_t{0}}; }
 
 Oracle::Answered Oracle::on(const engine::PurgeBatch& request) {
   if (!queues_.contains(request.queue)) return fail(Code::not_found, "");
@@ -737,7 +749,7 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   OracleOrder order = *held;
   model::Record& record = order.record;
   record.failures += 1;
-  record.error = request.error.substr(0, limits::error_bytes_max);
+  record.error = cut(request.error, limits::error_bytes_max);
   const bool is_over = request.final || (record.tries != 0 && record.tries_used >= record.tries);
   record.state = is_over ? State::failed : State::wait;
   if (!is_over) {
@@ -902,7 +914,7 @@ void Oracle::end_run(const Name& name, RunState state, const std::string& reason
   OracleQueue& queue = queues_.at(name.first);
   model::RunRecord& run = queue.runs.at(name.second);
   run.state = state;
-  run.reason = reason.substr(0, limits::error_bytes_max);
+  run.reason = cut(reason, limits::error_bytes_max);
   run.ended_at = now_.wall;
   run_ends_.erase(name);
   ++sequence_;

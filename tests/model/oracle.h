@@ -146,6 +146,7 @@ class Oracle {
   Answered on(const ReapRequest& request);
   Answered on(const QueueSetRequest& request);
   Answered on(const engine::PurgeBatch& request);
+  Answered on(const engine::Barrier& request);
   Answered on(const RunOpenRequest& request);
   Answered on(const RunStartRequest& request);
   Answered on(const RunBeatRequest& request);

@@ -45,7 +45,7 @@ std::optional<Code> refusal_of(const std::vector<AppWrite>& writes) {
   return std::nullopt;
 }
 
-// Of the rest: whether it is valid. All of them but ScheduleRequest, CompleteRequest and PurgeBatch.
+// Of the rest: whether it is valid. All of them but ScheduleRequest, CompleteRequest, PurgeBatch and Barrier.
 bool is_valid(const ClaimRequest& r) {
   return !r.queues.empty() && r.queues.size() <= 64 && std::ranges::all_of(r.queues, is_queue_name) &&
          is_name(r.worker, 128) && r.count >= 1 && r.count <= 10'000 && (!r.lease || is_lease(*r.lease)) &&
@@ -111,7 +111,8 @@ std::optional<Code> refusal(const engine::Body& body) {
         } else if constexpr (std::is_same_v<Request, CompleteRequest>) {
           if (r.result && r.result->size() > 1024 * 1024) return Code::too_large;
           return refusal_of(r.app_writes);
-        } else if constexpr (std::is_same_v<Request, engine::PurgeBatch>) {
+        } else if constexpr (std::is_same_v<Request, engine::PurgeBatch> ||
+                             std::is_same_v<Request, engine::Barrier>) {
           return std::nullopt;
         } else {
           return is_valid(r) ? std::nullopt : std::optional{Code::invalid};

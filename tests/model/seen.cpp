@@ -7,10 +7,10 @@ namespace duelease::model_test {
 
 namespace {
 
-constexpr std::string_view commands[] = {"schedule", "claim",     "pop",        "complete", "fail",
-                                         "release",  "extend",    "reschedule", "cancel",   "retry",
-                                         "reap",     "set_queue", "purge",      "run_open", "run_start",
-                                         "run_beat", "run_done",  "run_error",  "import",   "reconcile"};
+constexpr std::string_view commands[] = {
+    "schedule",   "claim",    "pop",      "complete",  "fail",      "release",   "extend",
+    "reschedule", "cancel",   "retry",    "reap",      "set_queue", "purge",     "run_open",
+    "run_start",  "run_beat", "run_done", "run_error", "import",    "reconcile", "barrier"};
 static_assert(std::size(commands) == std::variant_size_v<engine::Body>);
 
 // Outcomes, then errors, then the rest.
@@ -86,6 +86,7 @@ const std::array<std::vector<std::size_t>, std::size(commands)>& all_answers() {
       {at(Outcome::scheduled), at(Outcome::duplicate), at(Code::invalid), at(Code::too_large)},
       {at(Outcome::scheduled), at(Outcome::rescheduled), at(Outcome::unchanged), at(Outcome::newer),
        at(Outcome::duplicate), at(Outcome::refused), at(Code::invalid), at(Code::too_large)},
+      {},  // A barrier: no command of anybody.
   }};
   return all;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "model/rules.h"
 #include "support/printing.h"
 
 using namespace duelease;
@@ -180,6 +181,20 @@ TEST_CASE("report_failure: an error is cut, not refused", "[transitions]") {
   record = full(State::processing);
   model::report_failure(record, request, {}, now, 1);
   CHECK(record.error == std::string(limits::error_bytes_max, 'e'));
+}
+
+TEST_CASE("an error is not cut in the middle of a character", "[transitions]") {
+  const std::string whole(limits::error_bytes_max - 1, 'e');
+  FailRequest request{.queue = "q", .id = "x", .error = whole + "\xc3\xa9"};
+  Record record = full(State::processing);
+  model::report_failure(record, request, {}, now, 1);
+  CHECK(record.error == whole);
+  ImportRequest import{.queue = "q", .id = "x", .state = State::failed};
+  import.error = request.error;
+  CHECK(model::adopt(import, {}, now).error == whole);
+  CHECK(model::cut("a\xc3\xa9", 3) == "a\xc3\xa9");
+  CHECK(model::cut("\x80\x80\x80\x80\x80\x80", 5).size() == 2);  // No UTF-8: not far.
+  CHECK(model::cut("\x80\x80", 1).empty());
 }
 
 TEST_CASE("release: PROCESSING to WAIT, the try not counted", "[transitions]") {

@@ -37,7 +37,8 @@ class Reconcile {
         reconciler_(reconciler),
         report_({.rows = {.json = session.json, .verbose = plan.verbose, .unit = std::string(source.unit())},
                  .dry_run = plan.dry_run,
-                 .cancels_missing = plan.cancel_missing},
+                 .cancels_missing = plan.cancel_missing,
+                 .is_remote = target.is_remote()},
                 progress_, [this](std::string_view id) { return due_of(id); }),
         pass_(source, stop, report_, progress_) {}
 
