@@ -244,7 +244,7 @@ struct ReadMark {
 //   the order is                                         answer
 //   missing, or WAIT under a run that has ended          scheduled, or duplicate when its key blocks
 //   ABORTED because a reconcile found it vanished        the same; newer when that was after `since`
-//   WAIT with this due time                              unchanged
+//   WAIT with this due time, or for another try of it     unchanged
 //   WAIT, changed after `since`                          newer
 //   WAIT with another due time                           rescheduled: that alone changes
 //   PROCESSING, SUCCESS, FAILED, ABORTED                 refused

@@ -392,6 +392,7 @@ void Writer::write_now(Write write) {
 void Writer::hand_on(Group group) {
   {
     const std::lock_guard lock(mutex_);
+    if (failure_) spoil(group, *failure_);  // A sync may have failed since write_now() looked.
     if (options_.durability == Durability::sync) {
       // Also a group that wrote nothing waits for those before it.
       if (group.wrote || !pending_.empty() || syncing_ > 0) {

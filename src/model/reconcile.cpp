@@ -28,7 +28,7 @@ Result<Outcome> reconcile(const Standing& order, const ReconcileRequest& row, co
   const bool is_newer = record->sequence > row.since;
   switch (record->state) {
     case State::wait:
-      if (record->due == row.due) return Outcome::unchanged;
+      if (record->asked_due.value_or(record->due) == row.due) return Outcome::unchanged;
       return is_newer ? Outcome::newer : Outcome::rescheduled;
     case State::aborted:
       if (!record->vanished) return Outcome::refused;

@@ -13,6 +13,7 @@ namespace duelease::model {
 struct Record {
   State state = State::wait;
   Time due{};
+  std::optional<Time> asked_due;  // What `due` was asked to be, while it is the time of another try.
   std::uint8_t priority = 128;
   std::uint32_t tries = 0;
   std::uint32_t attempt = 0;

@@ -16,6 +16,17 @@ void enter(Record& record, State state, Time now) {
   record.updated_at = now;
 }
 
+void set_due(Record& record, Time due) {
+  record.due = due;
+  record.asked_due.reset();
+}
+
+// To another try. What was asked for is kept: a reconcile compares it with what its source asks for.
+void put_off(Record& record, Time due) {
+  if (!record.asked_due) record.asked_due = record.due;
+  record.due = due;
+}
+
 // Counters stop at their end rather than start again at 0.
 void count_up(std::uint32_t& counter) {
   if (counter < std::numeric_limits<std::uint32_t>::max()) ++counter;
@@ -52,7 +63,7 @@ Record adopt(const ImportRequest& request, const QueueSettings& settings, Time n
 
 void upsert(Record& record, const ScheduleRequest& request, Time now) {
   DUELEASE_CHECK(record.state == State::wait);
-  record.due = request.due;
+  set_due(record, request.due);
   if (request.payload) record.payload = *request.payload;
   if (request.priority) record.priority = *request.priority;
   if (request.tries) record.tries = *request.tries;
@@ -61,7 +72,7 @@ void upsert(Record& record, const ScheduleRequest& request, Time now) {
 
 void reschedule(Record& record, Time due, Time now) {
   DUELEASE_CHECK(record.state == State::wait);
-  record.due = due;
+  set_due(record, due);
   record.updated_at = now;
 }
 
@@ -91,14 +102,14 @@ void report_failure(Record& record, const FailRequest& request, const QueueSetti
     return;
   }
   enter(record, State::wait, now);
-  record.due = request.retry_at ? *request.retry_at : retry_time(record.tries_used, settings, now, seed);
+  put_off(record, request.retry_at ? *request.retry_at : retry_time(record.tries_used, settings, now, seed));
 }
 
 void release(Record& record, const ReleaseRequest& request, Time now) {
   DUELEASE_CHECK(record.state == State::processing);
   DUELEASE_CHECK(record.tries_used > 0);
   --record.tries_used;
-  if (request.due) record.due = *request.due;
+  if (request.due) put_off(record, *request.due);
   enter(record, State::wait, now);
 }
 
@@ -138,7 +149,7 @@ void revive(Record& record, Time due, Time now) {
   DUELEASE_CHECK(record.state == State::failed);
   record.grandfathered = false;
   enter(record, State::wait, now);
-  record.due = due;
+  put_off(record, due);
   record.tries_used = 0;
 }
 

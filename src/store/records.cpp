@@ -49,6 +49,7 @@ void to_proto(const model::Record& record, proto::OrderRecord& out) {
   out.set_generation(record.generation);
   if (record.grandfathered) out.set_grandfathered(true);
   if (record.vanished) out.set_vanished(true);
+  if (record.asked_due) out.set_asked_due_ms(ms(*record.asked_due));
   if (!record.unknown.empty()) *out.mutable_unknown_fields() = record.unknown;
 }
 
@@ -56,6 +57,7 @@ Result<model::Record> from_proto(proto::OrderRecord& in) {
   if (in.state() == 0 || in.state() > 255) return corrupt("state " + std::to_string(in.state()));
   if (in.priority() > 255) return corrupt("priority " + std::to_string(in.priority()));
   if (!valid_time(in.due_ms())) return corrupt("due time " + std::to_string(in.due_ms()));
+  if (!valid_time(in.asked_due_ms())) return corrupt("due time " + std::to_string(in.asked_due_ms()));
   if (!valid_time(in.created_ms()) || !valid_time(in.updated_ms()))
     return corrupt("time of change out of range");
   if (in.token() > limits::sequence_max || in.sequence() > limits::sequence_max)
@@ -81,6 +83,7 @@ Result<model::Record> from_proto(proto::OrderRecord& in) {
   record.payload = std::move(*in.mutable_payload());
   record.grandfathered = in.grandfathered();
   record.vanished = in.vanished();
+  if (in.has_asked_due_ms()) record.asked_due = time_of(in.asked_due_ms());
   record.unknown = in.unknown_fields();
   return record;
 }

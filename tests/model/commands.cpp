@@ -389,6 +389,7 @@ ReconcileRequest CommandSource::draw_row(const Oracle& oracle, Now now) {
   ReconcileRequest out{.queue = target.queue, .id = target.id, .due = draw_due(now)};
   const OracleOrder* order = oracle.find(target.queue, target.id);
   if (order && random_.one_in(3)) out.due = order->record.due;
+  if (order && order->record.asked_due && random_.one_in(3)) out.due = *order->record.asked_due;
   if (random_.one_in(2)) out.payload = draw_payload();
   if (random_.one_in(3)) out.key = random_.pick(profile_.keys);
   if (random_.one_in(4)) out.priority = random_.pick(std::vector<std::uint8_t>{0, 127, 255});

@@ -30,6 +30,7 @@ TEST_CASE("the core does what the oracle does") {
                                                "a retry took a key properly",
                                                "a row of a reconcile named an orphan",
                                                "an order that had vanished came back",
+                                               "a row of a reconcile met another try of its order",
                                                "a row was foreseen"});
 }
 

@@ -315,6 +315,7 @@ Oracle::Answered Oracle::on(const ScheduleRequest& request) {
     if (request.run && request.run != before->record.run) return fail(Code::invalid, "");
     OracleOrder order = *before;
     order.record.due = request.due;
+    order.record.asked_due.reset();
     if (request.payload) order.record.payload = *request.payload;
     if (request.priority) order.record.priority = *request.priority;
     if (request.tries) order.record.tries = *request.tries;
@@ -367,6 +368,7 @@ Oracle::Answered Oracle::on(const RescheduleRequest& request) {
   if (found->record.state != State::wait) return answer_of(Outcome::refused, found->record.state);
   OracleOrder order = *found;
   order.record.due = request.due;
+  order.record.asked_due.reset();
   stamp(order.record);
   set({request.queue, request.id}, std::move(order), HistoryEvent::rescheduled);
   return answer_of(Outcome::rescheduled, State::wait, request.due);
@@ -434,7 +436,11 @@ Oracle::Answered Oracle::on(const ReconcileRequest& request) {
     if (is_newer) return answer_of(Outcome::newer, State::aborted);
     marks_.emplace_back("an order that had vanished came back");
   } else if (!was_orphan && found->record.state == State::wait) {
-    if (found->record.due == request.due) return answer_of(Outcome::unchanged, State::wait, request.due);
+    const std::optional<Time>& asked = found->record.asked_due;
+    if (asked && *asked == request.due) marks_.emplace_back("a row of a reconcile met another try of its order");
+    if ((asked ? *asked : found->record.due) == request.due) {
+      return answer_of(Outcome::unchanged, State::wait, request.due);
+    }
     if (is_newer) return answer_of(Outcome::newer, State::wait);
     return on(RescheduleRequest{request.queue, request.id, request.due});
   } else if (!was_orphan) {
@@ -495,6 +501,7 @@ Oracle::Answered Oracle::on(const RetryRequest& request) {
   order.record.state = State::wait;
   if (order.record.grandfathered) marks_.emplace_back("a retry took a key properly");
   order.record.grandfathered = false;
+  if (!order.record.asked_due) order.record.asked_due = order.record.due;
   order.record.due = request.due.value_or(now_.wall);
   order.record.tries_used = 0;
   stamp(order.record);
@@ -753,6 +760,7 @@ Oracle::Answered Oracle::on(const FailRequest& request) {
   const bool is_over = request.final || (record.tries != 0 && record.tries_used >= record.tries);
   record.state = is_over ? State::failed : State::wait;
   if (!is_over) {
+    if (!record.asked_due) record.asked_due = record.due;
     record.due = request.retry_at
                      ? *request.retry_at
                      : retry_time(record.tries_used, queues_.at(request.queue).settings, now_.wall, seed_);
@@ -773,6 +781,7 @@ Oracle::Answered Oracle::on(const ReleaseRequest& request) {
   OracleOrder order = *held;
   order.record.state = State::wait;
   order.record.tries_used -= 1;
+  if (request.due && !order.record.asked_due) order.record.asked_due = order.record.due;
   if (request.due) order.record.due = *request.due;
   keep_from_waiting(request.queue, order.record);
   stamp(order.record);

@@ -56,6 +56,30 @@ TEST_CASE("a row and an order that waits") {
   CHECK(decide(overdue, now - 24h) == Outcome::unchanged);
 }
 
+TEST_CASE("a row and an order that waits for another try") {
+  const Time asked = now - 24h;
+  Record record = order(State::wait, since);
+  model::reschedule(record, asked, now - 24h);
+  model::hand_out(record, Token{since + 1}, "w", now - 2h);
+  model::report_failure(record, {}, {}, now - 1min, 0);
+  CHECK(record.due > asked);
+  CHECK(decide(record, asked) == Outcome::unchanged);  // Its backoff stays, and its tries are not used up at once.
+  CHECK(decide(record, record.due) == Outcome::rescheduled);
+  CHECK(decide(record, now + 1h) == Outcome::rescheduled);
+
+  model::hand_out(record, Token{since + 2}, "w", now);
+  model::release(record, {.due = now + 2h}, now);
+  CHECK(decide(record, asked) == Outcome::unchanged);
+  model::hand_out(record, Token{since + 3}, "w", now);
+  model::report_failure(record, {.final = true}, {}, now, 0);
+  model::revive(record, now, now);
+  CHECK(decide(record, asked) == Outcome::unchanged);
+
+  model::reschedule(record, now + 3h, now);  // By hand: that is what it is asked to be now.
+  CHECK(decide(record, asked) == Outcome::rescheduled);
+  CHECK(decide(record, now + 3h) == Outcome::unchanged);
+}
+
 TEST_CASE("a row and an order that is done or being done") {
   for (const std::uint64_t sequence : {since, since + 1}) {
     for (const State state : {State::processing, State::success, State::failed, State::aborted, State{17}}) {

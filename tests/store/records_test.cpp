@@ -95,6 +95,15 @@ TEST_CASE("golden bytes: an order that was imported beside the owner of its key,
   CHECK(std::get<model::Record>(*decode_order(encode_ended(record))) == record);
 }
 
+TEST_CASE("golden bytes: an order that waits for another try") {
+  model::Record record = full_record(State::wait);
+  record.asked_due = at(1000);
+  CHECK(hex(encode_waiting(record)) == "0801" + full_rest + "a801d00f");
+  CHECK(*decode_waiting(encode_waiting(record)) == record);
+  record.asked_due = at(limits::time_ms_max + 1);
+  check_corrupt(decode_waiting(encode_waiting(record)));
+}
+
 TEST_CASE("golden bytes: a lease") {
   model::Lease lease{full_record(State::processing), at(2000), Duration{30'000}, "req", ""};
   CHECK(hex(encode_lease(lease)) == packed("0a30 0802") + full_rest + packed("10a01f 18e0d403 2203726571"));
