@@ -312,7 +312,8 @@ TEST_CASE("a reconcile whose source cannot be used changes nothing", "[cli][reco
     more.insert(more.begin(), "--cancel-missing");
     const Ran ran = shop.run(reconcile_of(std::move(more)), rows);
     CHECK_THAT(ran.err, Catch::StartsWith("duelease: "));
-    CHECK(ran.out.empty());
+    CHECK((ran.out.empty() ||
+           ran.out.starts_with("rows         0\n")));  // Once the source is open there is a summary.
     return ran.exit;
   };
   CHECK(run({"-"}, "") == 3);
