@@ -147,6 +147,7 @@ TEST_CASE("report_failure: PROCESSING to WAIT at the retry time", "[transitions]
           r.failures = 4;
           r.error = "no";
           r.due = now + 16s;  // The fifth try.
+          r.asked_due = created + 1min;
           r.updated_at = now;
         }));
 
@@ -248,6 +249,7 @@ TEST_CASE("revive: FAILED to WAIT with a fresh set of tries", "[transitions]") {
   CHECK(record == changed(full(State::failed), [](Record& r) {
           r.state = State::wait;
           r.due = now + 1s;
+          r.asked_due = created + 1min;
           r.tries_used = 0;
           r.updated_at = now;
         }));

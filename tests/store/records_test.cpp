@@ -101,7 +101,7 @@ TEST_CASE("golden bytes: an order that waits for another try") {
   CHECK(hex(encode_waiting(record)) == "0801" + full_rest + "a801d00f");
   CHECK(*decode_waiting(encode_waiting(record)) == record);
   record.asked_due = at(limits::time_ms_max + 1);
-  check_corrupt(decode_waiting(encode_waiting(record)));
+  CHECK_FALSE(decode_waiting(encode_waiting(record)));
 }
 
 TEST_CASE("golden bytes: a lease") {
