@@ -54,6 +54,7 @@ class ImportReport final : public RowReport {
   ImportReport(Style style, Progress& progress);
 
   void answered(const Sent& sent, Fate fate, const Answer& answer);
+  void present() { ++totals_.present; }
   void left(std::uint64_t number, std::string_view id, std::string_view owner);
   void repeated(std::string_view id, std::uint64_t rows, std::uint64_t first, std::uint64_t second);
   void conflict(const Conflict& conflict);

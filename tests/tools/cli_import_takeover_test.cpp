@@ -237,6 +237,25 @@ TEST_CASE("story 2: history with duplicates is cleaned, and none of it is droppe
   CHECK(states_of(shop, 11) == "ASAWASSAFWA");
 }
 
+TEST_CASE("an owner that is there but has failed makes nothing void", "[cli][import][takeover]") {
+  const Shop shop;
+  REQUIRE(shop.run(import_of({"-"}), "id,due,status,key\n2,2036-12-01,FAILED,a\n").exit == 0);
+  const std::vector<std::string> arguments = import_of({"-", "--duplicates", "keep-one"});
+  const Ran ran = shop.ask(arguments, "id,due,status,key\n1,2036-12-01,WAIT,a\n2,2036-12-01,WAIT,a\n");
+  CHECK(ran.exit == 1);
+  CHECK(events_of(ran, "left")[0]["id"] == "1");
+  CHECK(summary_of(ran)["present"] == 1);
+
+  // What an import before made void is there, whatever has become of its owner.
+  const std::string rows = "id,due,status,key\n3,2036-12-01,WAIT,b\n4,2036-12-01,WAIT,b\n";
+  REQUIRE(shop.run(arguments, rows).exit == 0);
+  REQUIRE(shop.run({"cancel", "q", "4"}).exit == 0);
+  const Ran again = shop.ask(arguments, rows);
+  CHECK(again.exit == 0);
+  CHECK(summary_of(again)["present"] == 2);
+  CHECK(summary_of(again)["left"] == 0);
+}
+
 TEST_CASE("duplicates that are grandfathered stay, and only what comes later is held to the rule",
           "[cli][import][takeover]") {
   const Shop shop;

@@ -100,11 +100,25 @@ class Import {
       if (pass_.goes_on()) send_staged(fate, answered);
     }
     if (!pass_.goes_on()) return;
+    tell_left();
+  }
+
+  // Those that an import before has taken are there.
+  void tell_left() {
+    Result<> looked;
     const Result<> done =
-        staged_->each_left([this](std::uint64_t number, const std::string& id, const std::string& owner) {
-          report_.left(number, id, owner);
+        staged_->each_left([&](std::uint64_t number, const std::string& id, const std::string& owner) {
+          if (!looked) return;
+          const Result<std::optional<Order>> order = target_.order(plan_.queue, id);
+          if (!order) {
+            looked = Unexpected{order.error()};
+          } else if (*order) {
+            report_.present();
+          } else {
+            report_.left(number, id, owner);
+          }
         });
-    if (!done) pass_.end_with(failed(done.error()));
+    if (!done || !looked) pass_.end_with(failed(done ? looked.error() : done.error()));
   }
 
   // And takes all answers.
@@ -175,14 +189,19 @@ class Import {
     return false;
   }
 
+  // An order that was there already can have failed since: then it is no reason to make others void.
+  static bool has_its_key(const Sent& sent, const Answer& answer) {
+    if (answer.outcome == Outcome::scheduled) return true;
+    return answer.blocker == sent.id && answer.state != State::failed && answer.state != State::aborted;
+  }
+
   void on_answer(const Sent& sent, const Result<Answer>& answer) {
     if (answer) {
       report_.answered(sent, fate_, *answer);
     } else {
       pass_.row_failed(sent, answer.error());
     }
-    const bool is_there = answer && (answer->outcome == Outcome::scheduled || answer->blocker == sent.id);
-    if (!staged_ || fate_ != Fate::kept || is_there) return;
+    if (!staged_ || fate_ != Fate::kept || (answer && has_its_key(sent, *answer))) return;
     const Result<> noted = staged_->not_taken(sent.number);
     if (!noted) pass_.end_with(failed(noted.error()));
   }
