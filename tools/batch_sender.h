@@ -22,6 +22,7 @@ struct Sent {
   std::uint64_t number = 0;
   std::string id;
   Time due{};
+  State state = State::wait;  // That it is to have.
 };
 
 template <class Request>
@@ -37,6 +38,7 @@ class BatchSender {
   bool add(std::uint64_t number, Request request) {
     batch_.bytes += request.payload ? request.payload->size() : 0;
     batch_.rows.push_back({number, request.id, request.due});
+    if constexpr (requires { request.state; }) batch_.rows.back().state = request.state;
     batch_.requests.push_back(std::move(request));
     if (batch_.requests.size() < rows_max && batch_.bytes < bytes_max) return false;
     flush();

@@ -1,5 +1,7 @@
 #include "import_plan.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace duelease::tools {
@@ -19,6 +21,18 @@ Request request_of(const ImportPlan& plan, OrderRow& row) {
   return request;
 }
 
+Result<> check_size(const char* what, std::size_t bytes) {
+  constexpr std::size_t bytes_max = 255;
+  if (bytes >= 1 && bytes <= bytes_max) return {};
+  return fail(Code::invalid, fmt::format("{} has {} bytes, allowed are 1 to {}", what, bytes, bytes_max));
+}
+
+Result<> check_past(const char* what, const std::optional<Time>& time, Time now) {
+  if (!time || *time <= now) return {};
+  return fail(Code::invalid,
+              fmt::format("{} is {} ms in the future, allowed is up to now", what, (*time - now).count()));
+}
+
 }  // namespace
 
 ScheduleRequest schedule_request(const ImportPlan& plan, OrderRow row) {
@@ -36,6 +50,20 @@ ImportRequest import_request(const ImportPlan& plan, OrderRow row) {
   request.error = std::move(row.error);
   request.grandfather = row.grandfather;
   return request;
+}
+
+Result<> check_row(const OrderRow& row, const std::string& queue, std::uint32_t payload_bytes_max, Time now) {
+  Result<> checked = check_size("id", row.id.size());
+  if (checked && row.key) checked = check_size("key", row.key->size());
+  if (checked) checked = check_past("time of creation", row.created, now);
+  if (checked) checked = check_past("time of the end", row.ended, now);
+  if (!checked) return checked;
+  if (row.state == State::wait && row.ended) {
+    return fail(Code::invalid, "a WAIT order has not ended, but a time of its end is given");
+  }
+  if (row.payload.size() <= payload_bytes_max) return {};
+  return fail(Code::too_large, fmt::format("payload has {} bytes, the limit of queue {} is {}",
+                                           row.payload.size(), queue, payload_bytes_max));
 }
 
 }  // namespace duelease::tools

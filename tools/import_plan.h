@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "duelease/result.h"
 #include "duelease/types.h"
 #include "row_mapper.h"
 
@@ -25,7 +26,7 @@ struct ImportPlan {
   std::optional<std::uint8_t> priority{};
   std::optional<std::uint32_t> tries{};
   bool upsert = false;
-  Duplicates duplicates = Duplicates::first_wins;
+  Duplicates duplicates = Duplicates::first_wins;  // Where there is a status column, refuse by default.
 
   // Else they are scheduled, as orders that are new.
   bool takes_over() const {
@@ -35,5 +36,8 @@ struct ImportPlan {
 
 ScheduleRequest schedule_request(const ImportPlan& plan, OrderRow row);
 ImportRequest import_request(const ImportPlan& plan, OrderRow row);
+
+// Whether the queue would take an order like that at all. An order that it would not take must not own a key.
+Result<> check_row(const OrderRow& row, const std::string& queue, std::uint32_t payload_bytes_max, Time now);
 
 }  // namespace duelease::tools

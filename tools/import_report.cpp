@@ -31,19 +31,39 @@ Table conflict_table(std::string_view unit) {
 ImportReport::ImportReport(Style style, Progress& progress)
     : RowReport(style.rows, progress), style_(std::move(style)) {}
 
-void ImportReport::answered(std::uint64_t number, std::string_view id, const Answer& answer) {
+void ImportReport::answered(const Sent& sent, Fate fate, const Answer& answer) {
   switch (answer.outcome) {
     case Outcome::scheduled:
       ++totals_.scheduled;
       ++scheduled_by_state_[static_cast<std::uint8_t>(answer.state)];
+      if (fate == Fate::voided) ++totals_.voided;
+      if (fate == Fate::grandfathered) ++totals_.grandfathered;
       return;
     case Outcome::rescheduled: ++totals_.rescheduled; return;
     default: break;
   }
-  if (style_.may_be_present && answer.blocker == id) {
+  if (style_.may_be_present && answer.blocker == sent.id) {
     ++totals_.present;
-  } else {
-    refused(number, id, answer);
+    return;
+  }
+  const bool is_done_there = answer.blocker == sent.id || answer.state == State::success;
+  if (sent.state == State::success && !is_done_there) ++totals_.refused_done;
+  refused(sent.number, sent.id, answer);
+}
+
+void ImportReport::left(std::uint64_t number, std::string_view id, std::string_view owner) {
+  ++totals_.left;
+  if (style_.rows.json) {
+    Json json;
+    json["event"] = "left";
+    json["line"] = number;
+    json["id"] = json_bytes(id);
+    json["owner"] = json_bytes(owner);
+    print_json(json);
+  } else if (is_shown(totals_.left)) {
+    progress().hide();
+    say("left {} ({} {}): {}, the owner of its key, was not taken", printable(id), style_.rows.unit, number,
+        printable(owner));
   }
 }
 
@@ -85,8 +105,6 @@ void ImportReport::repeated(std::string_view id, std::uint64_t rows, std::uint64
 
 void ImportReport::conflict(const Conflict& conflict) {
   ++totals_.conflicts;
-  totals_.voided += conflict.voided;
-  totals_.grandfathered += conflict.grandfathered;
   if (style_.rows.json) return print_conflict_json(conflict);
   if (!is_shown(totals_.conflicts)) return;
   std::string others;
@@ -146,6 +164,9 @@ void ImportReport::finish() {
   if (!is_shown(totals_.refused)) {
     say("... and {} more refused; --verbose names them all", totals_.refused - shown_max);
   }
+  if (!is_shown(totals_.left)) {
+    say("... and {} more left; --verbose names them all", totals_.left - shown_max);
+  }
   more_bad();
   if (!is_shown(totals_.repeated)) {
     complain("... and {}; --verbose names them all", counted(totals_.repeated - shown_max, "more such id"));
@@ -162,6 +183,7 @@ void ImportReport::print_summary() const {
   if (style_.takes_over) {
     table.add({"voided", number(totals_.voided)});
     table.add({"grandfathered", number(totals_.grandfathered)});
+    table.add({"left", number(totals_.left)});
   } else {
     table.add({"rescheduled", number(totals_.rescheduled)});
   }
@@ -186,6 +208,8 @@ void ImportReport::print_summary_json(std::chrono::duration<double> elapsed) con
     json["conflicts"] = totals_.conflicts;
     json["voided"] = totals_.voided;
     json["grandfathered"] = totals_.grandfathered;
+    json["left"] = totals_.left;
+    json["refused_done"] = totals_.refused_done;
   }
   json["seconds"] = elapsed.count();
   print_json(json);

@@ -7,9 +7,11 @@
 //   {"event": "conflict", "key": ..., "rows": ..., "states": {"WAIT": ...}, "owner": ..., "voided": ...,
 //    "grandfathered": ..., "members": [{"line": ..., "id": ..., "state": ..., "fate": ...}]}
 //   {"event": "repeated", "id": ..., "rows": ..., "lines": [7, 9]}
+//   {"event": "left", "line": 7, "id": ..., "owner": ...}
 //   {"event": "summary", "rows": ..., "scheduled": ..., "rescheduled": ..., "refused": ..., "present": ...,
 //    "bad": ..., "refused_by_state": {"WAIT": ...}, "seconds": ...}     always the last line, once the source is
-//    open; where orders were taken over also "scheduled_by_state", "conflicts", "voided", "grandfathered"
+//    open; where orders were taken over also "scheduled_by_state", "conflicts", "voided", "grandfathered",
+//    "left", "refused_done"
 // "line" is the number of the row, whatever its source counts.
 #pragma once
 
@@ -19,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "batch_sender.h"
 #include "row_report.h"
 #include "staged_rows.h"
 #include "table.h"
@@ -29,11 +32,14 @@ struct ImportTotals {
   std::uint64_t scheduled = 0;
   std::uint64_t rescheduled = 0;
   std::uint64_t refused = 0;
-  std::uint64_t present = 0;    // The order was there already, of which that is no wonder.
-  std::uint64_t repeated = 0;   // Ids that several rows have.
-  std::uint64_t conflicts = 0;  // Keys that several rows block.
-  std::uint64_t voided = 0;
-  std::uint64_t grandfathered = 0;
+  std::uint64_t present = 0;        // The order was there already, of which that is no wonder.
+  std::uint64_t repeated = 0;       // Ids that several rows have.
+  std::uint64_t conflicts = 0;      // Keys that several rows block.
+  std::uint64_t voided = 0;         // Of those that were scheduled.
+  std::uint64_t grandfathered = 0;  // The same.
+  std::uint64_t left = 0;           // Not sent, for the owner of its key was not taken.
+  std::uint64_t refused_done =
+      0;  // Of those that were refused: a SUCCESS whose key an order has that is not done.
 };
 
 class ImportReport final : public RowReport {
@@ -47,7 +53,9 @@ class ImportReport final : public RowReport {
 
   ImportReport(Style style, Progress& progress);
 
-  void answered(std::uint64_t number, std::string_view id, const Answer& answer);
+  void answered(const Sent& sent, Fate fate, const Answer& answer);
+  void present() { ++totals_.present; }
+  void left(std::uint64_t number, std::string_view id, std::string_view owner);
   void repeated(std::string_view id, std::uint64_t rows, std::uint64_t first, std::uint64_t second);
   void conflict(const Conflict& conflict);
   // No more of them come.

@@ -51,6 +51,7 @@ void ReconcileTold::answered(const Sent& sent, const Answer& answer) {
       line.what = Difference::blocked;
       line.state = answer.state;
       line.blocker = answer.blocker;
+      if (style_.cancels_missing) ++blocked_by_[answer.blocker];
       break;
     case Outcome::newer:
       ++newer_;
@@ -71,6 +72,7 @@ void ReconcileTold::answered(const Sent& sent, const Answer& answer) {
 }
 
 void ReconcileTold::vanished(std::string_view id) {
+  if (const auto found = blocked_by_.find(id); found != blocked_by_.end()) unblocked_ += found->second;
   if (note(Difference::cancel)) show({.what = Difference::cancel, .id = id, .was = due_of_(id)});
 }
 

@@ -1,6 +1,7 @@
 // tools/reconcile_report.h: counts what a reconcile finds, and says it.
 //
-// Everything is told as it happens and nothing is kept but some lines of a table. A person sees a table of the
+// Everything is told as it happens and nothing is kept but some lines of a table and the ids of orders
+// that block rows. A person sees a table of the
 // difference when it is asked for, else of the rows alone whose key another order has; a script gets JSON lines:
 //   {"event": "difference", "what": "move", "line": 7, "id": ..., "state": ..., "was": ..., "due": ...,
 //    "blocker": ...}
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +51,8 @@ class ReconcileTold final : public RowReport {
 
   void answered(const Sent& sent, const Answer& answer);
   void vanished(std::string_view id);
+  // Rows that were blocked by an order that vanished: the next reconcile schedules them.
+  std::uint64_t unblocked() const { return unblocked_; }
   // finished: all rows were taken, and what vanished was cancelled where that was asked for.
   void finish(bool finished);
 
@@ -85,6 +89,9 @@ class ReconcileTold final : public RowReport {
   ByState refused_by_state_{};
   std::optional<Table> lines_;  // Those that wait to be printed.
   std::size_t lines_count_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>>
+      blocked_by_;  // Of cancels_missing: how many rows, by blocker.
+  std::uint64_t unblocked_ = 0;
 };
 
 }  // namespace duelease::tools

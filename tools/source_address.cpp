@@ -47,6 +47,37 @@ std::optional<std::string> decoded(std::string_view text) {
   return bytes;
 }
 
+// Of "HOST", "HOST:PORT", "[::1]:PORT", or several with commas between.
+bool ports_are_numbers(std::string_view hosts) {
+  while (true) {
+    const std::string_view host = hosts.substr(0, hosts.find(','));
+    const std::size_t bracket = host.starts_with('[') ? host.find(']') : std::string_view::npos;
+    const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+    if (colon != std::string_view::npos &&
+        host.find_first_not_of("0123456789", colon + 1) != std::string_view::npos) {
+      return false;
+    }
+    if (host.size() == hosts.size()) return true;
+    hosts.remove_prefix(host.size() + 1);
+  }
+}
+
+// What is not where it belongs may be a part of a password: nothing of it may be shown, here or by the library of the
+// database. A `/` or `?` in a password ends the authority, and then the @ behind the password comes in the tail.
+Result<> check_login_is_plain(std::string_view authority, std::string_view tail, SourceKind kind) {
+  const std::size_t at = authority.find('@');
+  // Ours is the last @ of the authority, that of PostgreSQL the first one.
+  const bool is_split = kind == SourceKind::postgresql && at != authority.rfind('@');
+  if (is_split || tail.find('@') != std::string_view::npos) {
+    return wrong("in a user, a password, a name or an option write %2F for /, %3F for ? and %40 for @");
+  }
+  if (at == std::string_view::npos && !ports_are_numbers(authority)) {
+    return wrong(
+        "behind the : of the host comes no port from 1 to 65535 (behind a user and a password comes @HOST)");
+  }
+  return {};
+}
+
 // "HOST", "HOST:PORT", "[::1]:PORT".
 Result<> read_host(std::string_view text, SourceAddress& address) {
   std::string_view host = text;
@@ -75,6 +106,8 @@ Result<> read_authority(std::string_view rest, SourceAddress& address, std::stri
   const std::size_t slash = rest.find_first_of("/?");
   std::string_view authority = rest.substr(0, slash);
   const std::string_view tail = slash == std::string_view::npos ? "" : rest.substr(slash);
+  const Result<> plain = check_login_is_plain(authority, tail, address.kind);
+  if (!plain) return plain;
   const std::size_t at = authority.rfind('@');
   if (at != std::string_view::npos) {
     const std::string_view login = authority.substr(0, at);

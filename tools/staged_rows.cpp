@@ -21,7 +21,9 @@ constexpr const char* schema =
     "PRAGMA cache_size = -16384;"
     "CREATE TABLE rows(number INTEGER PRIMARY KEY, id BLOB, key BLOB, due INTEGER, state INTEGER, created "
     "INTEGER,"
-    " ended INTEGER, payload BLOB, fate INTEGER DEFAULT 0, error BLOB DEFAULT '');"
+    " ended INTEGER, payload BLOB, fate INTEGER DEFAULT 0, error BLOB DEFAULT '',"
+    " owner INTEGER);"
+    "CREATE TABLE not_taken(number INTEGER PRIMARY KEY);"
     "BEGIN";
 
 void set_bytes(sqlite3_stmt* statement, int place, std::string_view bytes) {
@@ -159,9 +161,11 @@ Result<> StagedRows::prepare_settling() {
       {&owner_,
        "SELECT number, id, state FROM rows WHERE key = ? AND state IN (1, 3)"
        " ORDER BY state = 3 DESC, created DESC, number DESC LIMIT 1"},
-      {&void_others_, "UPDATE rows SET fate = 1, error = ?3 WHERE key = ?1 AND state = 1 AND number != ?2"},
+      {&void_others_,
+       "UPDATE rows SET fate = 1, owner = ?2, error = ?3 WHERE key = ?1 AND state = 1 AND number != ?2"},
       {&grandfather_others_,
-       "UPDATE rows SET fate = 2 WHERE key = ?1 AND state IN (1, 3) AND fate = 0 AND number != ?2"},
+       "UPDATE rows SET fate = 2, owner = ?2 WHERE key = ?1 AND state IN (1, 3) AND fate = 0 AND number != "
+       "?2"},
       {&members_, "SELECT number, id, state, fate FROM rows WHERE key = ?1 ORDER BY number LIMIT ?2"},
   };
   for (const auto& [into, sql] : statements) {
@@ -269,28 +273,42 @@ Result<> StagedRows::list_members(Conflict& conflict) {
   }
 }
 
-// The owners of keys come first: an order that is grandfathered would take a key that is free yet.
-Result<> StagedRows::each(const OnRow& on_row) {
-  for (const char* const some : {"fate != 2", "fate = 2"}) {
-    const Result<bool> goes_on = each_where(some, on_row);
-    if (!goes_on) return Unexpected{goes_on.error()};
-    if (!*goes_on) break;
+Result<> StagedRows::not_taken(std::uint64_t number) {
+  if (!not_taken_) {
+    Result<Statement> insert = prepare("INSERT OR IGNORE INTO not_taken VALUES(?)");
+    if (!insert) return Unexpected{insert.error()};
+    not_taken_ = std::move(*insert);
   }
+  ::sqlite3_reset(not_taken_.get());
+  ::sqlite3_bind_int64(not_taken_.get(), 1, static_cast<sqlite3_int64>(number));
+  const Result<bool> done = step(not_taken_);
+  if (!done) return Unexpected{done.error()};
   return {};
 }
 
-Result<bool> StagedRows::each_where(const char* condition, const OnRow& on_row) {
+Result<> StagedRows::each_left(const OnLeft& on_left) {
   Result<Statement> found = prepare(
-      fmt::format(
-          "SELECT number, id, key, due, state, created, ended, payload, fate, error FROM rows WHERE {} "
-          "ORDER BY number",
-          condition)
-          .c_str());
+      "SELECT rows.number, rows.id, owners.id FROM rows JOIN not_taken ON rows.owner = not_taken.number"
+      " JOIN rows AS owners ON owners.number = rows.owner ORDER BY rows.number");
   if (!found) return Unexpected{found.error()};
   while (true) {
     const Result<bool> more = step(*found);
     if (!more) return Unexpected{more.error()};
-    if (!*more) return true;
+    if (!*more) return {};
+    on_left(number_of(found->get(), 0), bytes_of(found->get(), 1), bytes_of(found->get(), 2));
+  }
+}
+
+Result<> StagedRows::each(Fate fate, const OnRow& on_row) {
+  Result<Statement> found = prepare(
+      "SELECT number, id, key, due, state, created, ended, payload, error FROM rows WHERE fate = ?"
+      " AND (owner IS NULL OR owner NOT IN (SELECT number FROM not_taken)) ORDER BY number");
+  if (!found) return Unexpected{found.error()};
+  ::sqlite3_bind_int(found->get(), 1, static_cast<int>(fate));
+  while (true) {
+    const Result<bool> more = step(*found);
+    if (!more) return Unexpected{more.error()};
+    if (!*more) return {};
     sqlite3_stmt* const row = found->get();
     OrderRow order;
     order.id = bytes_of(row, 1);
@@ -300,11 +318,10 @@ Result<bool> StagedRows::each_where(const char* condition, const OnRow& on_row) 
     order.created = time_of(row, 5);
     order.ended = time_of(row, 6);
     order.payload = bytes_of(row, 7);
-    const auto fate = static_cast<Fate>(::sqlite3_column_int(row, 8));
     if (fate == Fate::voided) order.state = State::aborted;
     order.grandfather = fate == Fate::grandfathered;
-    order.error = bytes_of(row, 9);
-    if (!on_row(number_of(row, 0), std::move(order))) return false;
+    order.error = bytes_of(row, 8);
+    if (!on_row(number_of(row, 0), std::move(order))) return {};
   }
 }
 

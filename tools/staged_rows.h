@@ -66,9 +66,14 @@ class StagedRows {
   // Decides what becomes of the rows in conflicts, and tells of each of these.
   Result<> settle(Duplicates policy, const std::function<void(const Conflict&)>& on_conflict);
 
-  // All rows as settled, in the order of the source, but those that are grandfathered last. False: no more are wanted.
+  // The rows of that fate as settled, in the order of the source. False: no more are wanted. Those that are kept must
+  // be taken first, and those that were not be told of before the others are asked for.
   using OnRow = std::function<bool(std::uint64_t number, OrderRow row)>;
-  Result<> each(const OnRow& on_row);
+  Result<> each(Fate fate, const OnRow& on_row);
+  Result<> not_taken(std::uint64_t number);
+  // Rows that are not what each() tells of, for the owner of their key was not taken.
+  using OnLeft = std::function<void(std::uint64_t number, const std::string& id, const std::string& owner)>;
+  Result<> each_left(const OnLeft& on_left);
 
  private:
   struct CloseDatabase {
@@ -88,8 +93,6 @@ class StagedRows {
   // With the key bound; nothing is answered.
   Result<> run_for(const Statement& statement, const std::string& key) const;
 
-  // False: no more are wanted.
-  Result<bool> each_where(const char* condition, const OnRow& on_row);
   Result<> prepare_settling();
   Result<Conflict> settle_group(Duplicates policy, std::string key);
   Result<> count_states(Conflict& conflict);
@@ -100,6 +103,7 @@ class StagedRows {
   std::unique_ptr<sqlite3, CloseDatabase> database_;
   std::uint64_t rows_ = 0;
   Statement insert_;
+  Statement not_taken_;
   Statement by_state_;
   Statement owner_;
   Statement void_others_;

@@ -122,7 +122,7 @@ class Writer {
   std::vector<std::uint64_t> cancelled_;
   std::optional<Duration> clock_offset_;
   std::optional<Monotonic> timer_armed_;  // When it goes off.
-  bool closed_ = false;  // Changed here, with mutex_ held.
+  bool closed_ = false;                   // Changed here, with mutex_ held.
 
   // Guarded by mutex_.
   mutable std::mutex mutex_;

@@ -437,7 +437,8 @@ Oracle::Answered Oracle::on(const ReconcileRequest& request) {
     marks_.emplace_back("an order that had vanished came back");
   } else if (!was_orphan && found->record.state == State::wait) {
     const std::optional<Time>& asked = found->record.asked_due;
-    if (asked && *asked == request.due) marks_.emplace_back("a row of a reconcile met another try of its order");
+    if (asked && *asked == request.due)
+      marks_.emplace_back("a row of a reconcile met another try of its order");
     if ((asked ? *asked : found->record.due) == request.due) {
       return answer_of(Outcome::unchanged, State::wait, request.due);
     }

@@ -63,7 +63,8 @@ TEST_CASE("a row and an order that waits for another try") {
   model::hand_out(record, Token{since + 1}, "w", now - 2h);
   model::report_failure(record, {}, {}, now - 1min, 0);
   CHECK(record.due > asked);
-  CHECK(decide(record, asked) == Outcome::unchanged);  // Its backoff stays, and its tries are not used up at once.
+  CHECK(decide(record, asked) ==
+        Outcome::unchanged);  // Its backoff stays, and its tries are not used up at once.
   CHECK(decide(record, record.due) == Outcome::rescheduled);
   CHECK(decide(record, now + 1h) == Outcome::rescheduled);
 

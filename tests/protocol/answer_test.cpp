@@ -328,7 +328,8 @@ TEST_CASE("the history of an order", "[answer]") {
   out.replace(event, 10, "$6\r\nmelted");
   CHECK(read_history(value_of(out))->at(1).event == HistoryEvent::unknown);
   CHECK_FALSE(read_history(value_of("*1\r\n*0\r\n")));
-  CHECK(read_history(value_of("*1\r\n-BUSY\r\n")).error().code == Code::corrupt);  // No refusal of the request.
+  CHECK(read_history(value_of("*1\r\n-BUSY\r\n")).error().code ==
+        Code::corrupt);  // No refusal of the request.
   CHECK_FALSE(read_history(value_of(":1\r\n")));
 }
 

@@ -363,9 +363,7 @@ TEST_CASE("a damaged store is refused in words, and not a byte of it changed") {
   make_store(path);
   using Damage = std::function<void()>;
   const auto halve = [&](const std::string& part) {
-    return [&, part] {
-      fs::resize_file(find_file(path, part), fs::file_size(find_file(path, part)) / 2);
-    };
+    return [&, part] { fs::resize_file(find_file(path, part), fs::file_size(find_file(path, part)) / 2); };
   };
   const auto flip_in = [&](const std::string& part, double where) {
     return [&, part, where] {

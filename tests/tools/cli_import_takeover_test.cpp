@@ -60,7 +60,8 @@ TEST_CASE("orders are taken over in the states that they have", "[cli][import][t
       "5,2026-01-02,strange,,,\n"
       "6,2026-01-02,void,,,\n"
       "7,2026-01-02,done,,2199-01-01,\n"
-      "8,2026-01-02,open,k,,\n";
+      "8,2026-01-02,open,m,,\n";
+  REQUIRE(schedule(shop, "old", "m") == 0);
   const std::vector<std::string> arguments =
       import_of({"-", "--status-map", "open=WAIT,done=success", "--status-map", "void=ABORTED", "--created",
                  "made", "--ended", "over"});
@@ -74,7 +75,7 @@ TEST_CASE("orders are taken over in the states that they have", "[cli][import][t
              Catch::Contains("PROCESSING") && Catch::Contains("--status-map"));
   CHECK_THAT(bad[1]["error"].get<std::string>(), Catch::Contains("strange"));
   CHECK_THAT(bad[2]["error"].get<std::string>(), Catch::Contains("in the future"));
-  CHECK(events_of(ran, "refused")[0]["blocker"] == "2");
+  CHECK(events_of(ran, "refused")[0]["blocker"] == "old");
   CHECK(shop.order("q", "1")["state"] == "WAIT");
   CHECK(shop.order("q", "1")["created_at"] == 1'767'225'600'000);
   CHECK(shop.order("q", "2")["state"] == "SUCCESS");
@@ -85,9 +86,81 @@ TEST_CASE("orders are taken over in the states that they have", "[cli][import][t
 
   // Nothing is replaced, whatever its state is.
   const Ran again = shop.ask(arguments, rows);
-  check_counts(again, 8, 0, 0, 5, 3);
+  check_counts(again, 8, 0, 0, 1, 3);
+  CHECK(summary_of(again)["present"] == 4);
   CHECK(shop.run({"retry", "q", "3"}).exit == 0);
-  CHECK(shop.run(arguments, rows).out.find("refused 3 (line 4): already there, WAIT") != std::string::npos);
+  CHECK(shop.run(arguments, rows).exit == 3);
+  CHECK(shop.order("q", "3")["state"] == "WAIT");
+}
+
+TEST_CASE("a SUCCESS behind a WAIT with its key is never dropped without a word", "[cli][import][takeover]") {
+  const Shop shop;
+  const std::string rows = "id,due,status,key\n1,0,WAIT,k\n2,0,SUCCESS,k\n";
+  // As with --duplicates refuse.
+  const Ran ran = shop.ask(import_of({"-"}), rows);
+  CHECK(ran.exit == 1);
+  CHECK(events_of(ran, "conflict")[0]["owner"] == "2");
+  check_counts(ran, 2, 0, 0, 0, 0);
+
+  REQUIRE(schedule(shop, "old", "k") == 0);
+  const std::string one = "id,due,status,key\n2,0,SUCCESS,k\n";
+  for (const char* policy : {"refuse", "keep-one", "grandfather"}) {
+    const Ran refused = shop.ask(import_of({"-", "--duplicates", policy}), one);
+    CHECK(refused.exit == 1);
+    check_counts(refused, 1, 0, 0, 1, 0);
+    CHECK(summary_of(refused)["refused_done"] == 1);
+    CHECK_THAT(refused.err, Catch::Contains("is SUCCESS not taken"));
+  }
+  // A WAIT is a duplicate as any.
+  CHECK(shop.run(import_of({"-"}), "id,due,status,key\n3,0,WAIT,k\n").exit == 0);
+}
+
+TEST_CASE("a row that the queue would not take owns no key", "[cli][import][takeover]") {
+  const Shop shop;
+  REQUIRE(shop.run({"queue", "set", "q", "--payload-max", "80"}).exit == 0);
+  const std::string long_id(81, '9');
+  const std::string too_long(256, 'i');
+  const std::string rows = "id,due,status,key\n1,0,WAIT,a\n" + long_id + ",0,WAIT,a\n2,0,WAIT,b\n" +
+                           too_long + ",0,SUCCESS,b\n3,0,WAIT," + too_long + "\n";
+  for (const char* policy : {"keep-one", "grandfather", "refuse"}) {
+    const Ran ran = shop.ask(import_of({"-", "--duplicates", policy}), rows);
+    CHECK(ran.exit == 3);
+    CHECK(summary_of(ran)["bad"] == 3);
+    CHECK(summary_of(ran)["conflicts"] == 0);
+    CHECK(events_of(ran, "bad")[0]["line"] == 3);
+    CHECK(shop.order("q", "1")["state"] == "WAIT");
+    CHECK(shop.order("q", "2")["state"] == "WAIT");
+  }
+}
+
+TEST_CASE("the others of a key are not made void because of an owner that another order blocks",
+          "[cli][import][takeover]") {
+  const std::string rows =
+      "id,due,status,key\n1,0,WAIT,a\n2,0,WAIT,a\n3,0,FAILED,a\n4,0,WAIT,b\n5,0,WAIT,b\n";
+  for (const std::string policy : {"keep-one", "grandfather"}) {
+    const Shop shop;
+    REQUIRE(schedule(shop, "old", "a") == 0);
+    const std::vector<std::string> arguments = import_of({"-", "--duplicates", policy});
+    const Ran ran = shop.ask(arguments, rows);
+    CHECK(ran.exit == 1);
+    check_counts(ran, 5, 3, 0, 1, 0);
+    CHECK(events_of(ran, "refused")[0]["blocker"] == "old");
+    CHECK(events_of(ran, "left")[0] == json{{"event", "left"}, {"line", 2}, {"id", "1"}, {"owner", "2"}});
+    CHECK(summary_of(ran)["left"] == 1);
+    // What was done, not what was planned.
+    CHECK(summary_of(ran)["voided"] == (policy == "keep-one" ? 1 : 0));
+    CHECK(summary_of(ran)["grandfathered"] == (policy == "keep-one" ? 0 : 1));
+    CHECK(shop.run({"order", "q", "1"}).exit == 1);
+    const Ran again = shop.run(arguments, rows);
+    CHECK(again.exit == 1);
+    CHECK_THAT(again.out, Catch::Contains("left 1 (line 2): 2, the owner of its key, was not taken\n"));
+    CHECK_THAT(again.err, Catch::Contains("1 row not taken"));
+    // When the key is free all of them come, as planned.
+    REQUIRE(shop.run({"cancel", "q", "old"}).exit == 0);
+    CHECK(shop.run(arguments, rows).exit == 0);
+    CHECK(states_of(shop, 5) == (policy == "keep-one" ? "AWFAW" : "WWFWW"));
+    check_is_sound(shop);
+  }
 }
 
 TEST_CASE("words that do not fit with states are refused", "[cli][import][takeover]") {
@@ -159,7 +232,28 @@ TEST_CASE("story 2: history with duplicates is cleaned, and none of it is droppe
   CHECK(again.exit == 0);
   check_counts(again, 11, 0, 0, 0, 0);
   CHECK(summary_of(again)["present"] == 11);
+  CHECK(summary_of(again)["voided"] == 0);
+  CHECK(summary_of(again)["grandfathered"] == 0);
   CHECK(states_of(shop, 11) == "ASAWASSAFWA");
+}
+
+TEST_CASE("an owner that is there but has failed makes nothing void", "[cli][import][takeover]") {
+  const Shop shop;
+  REQUIRE(shop.run(import_of({"-"}), "id,due,status,key\n2,2036-12-01,FAILED,a\n").exit == 0);
+  const std::vector<std::string> arguments = import_of({"-", "--duplicates", "keep-one"});
+  const Ran ran = shop.ask(arguments, "id,due,status,key\n1,2036-12-01,WAIT,a\n2,2036-12-01,WAIT,a\n");
+  CHECK(ran.exit == 1);
+  CHECK(events_of(ran, "left")[0]["id"] == "1");
+  CHECK(summary_of(ran)["present"] == 1);
+
+  // What an import before made void is there, whatever has become of its owner.
+  const std::string rows = "id,due,status,key\n3,2036-12-01,WAIT,b\n4,2036-12-01,WAIT,b\n";
+  REQUIRE(shop.run(arguments, rows).exit == 0);
+  REQUIRE(shop.run({"cancel", "q", "4"}).exit == 0);
+  const Ran again = shop.ask(arguments, rows);
+  CHECK(again.exit == 0);
+  CHECK(summary_of(again)["present"] == 2);
+  CHECK(summary_of(again)["left"] == 0);
 }
 
 TEST_CASE("duplicates that are grandfathered stay, and only what comes later is held to the rule",

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::int64_t december = 1'796'083'200'000;  // 2026-12-01
+constexpr std::int64_t december = 2'111'702'400'000;  // 2036-12-01, which must lie ahead.
 constexpr std::int64_t day = 86'400'000;
 
 std::vector<std::string> reconcile_of(std::vector<std::string> more) {
@@ -57,14 +57,14 @@ std::uint64_t last_sequence(const Shop& shop) {
 void fill(const Shop& shop) {
   std::string rows = "id,due,key\n";
   for (int i = 1; i <= 6; ++i) {
-    rows += std::to_string(i) + ",2026-12-0" + std::to_string(i) + (i == 6 ? ",k\n" : ",\n");
+    rows += std::to_string(i) + ",2036-12-0" + std::to_string(i) + (i == 6 ? ",k\n" : ",\n");
   }
   REQUIRE(shop.run(reconcile_of({"-", "--key", "key"}), rows).exit == 0);
 }
 
 // 1 is as it was, 2 is due elsewhen, 7 is missing, 8 has the key of 6, and 3 to 5 are not named.
 constexpr const char* changed_rows =
-    "id,due,key\n1,2026-12-01,\n2,2026-12-20,\n6,2026-12-06,k\n7,2026-12-07,\n8,2026-12-08,k\n";
+    "id,due,key\n1,2036-12-01,\n2,2036-12-20,\n6,2036-12-06,k\n7,2036-12-07,\n8,2036-12-08,k\n";
 
 // A pipe that its reader waits for. It opens it when it has begun.
 class SlowSource {
@@ -101,7 +101,7 @@ TEST_CASE("on a store that is not there a reconcile is the rebuild", "[cli][reco
   const Shop shop;
   const std::vector<std::string> arguments =
       reconcile_of({"-", "--cancel-missing", "--tries", "3", "--priority", "7"});
-  const Ran ran = shop.ask(arguments, "id,due,name\n1,2026-12-01,a\n2,1796083200,b\n");
+  const Ran ran = shop.ask(arguments, "id,due,name\n1,2036-12-01,a\n2,2111702400,b\n");
   CHECK(ran.exit == 0);
   CHECK(summary_of(ran)["rows"] == 2);
   CHECK(summary_of(ran)["finished"] == true);
@@ -111,7 +111,7 @@ TEST_CASE("on a store that is not there a reconcile is the rebuild", "[cli][reco
   CHECK(order["due"] == december);
   CHECK(order["tries"] == 3);
   CHECK(order["priority"] == 7);
-  CHECK(order["payload"] == R"({"id":"1","due":"2026-12-01","name":"a"})");
+  CHECK(order["payload"] == R"({"id":"1","due":"2036-12-01","name":"a"})");
 }
 
 TEST_CASE("a reconcile begins before it opens its source", "[cli][reconcile]") {
@@ -121,13 +121,14 @@ TEST_CASE("a reconcile begins before it opens its source", "[cli][reconcile]") {
   const Ran ran = shop.run_in_shell("TMPDIR=/no/such/folder exec \"$@\"",
                                     reconcile_of({shop.path("none.csv").string(), "--cancel-missing"}));
   CHECK(ran.exit == 4);
-  CHECK_THAT(ran.err, Catch::Contains("the folder for temporary files") && !Catch::Contains("none.csv"));
+  CHECK_THAT(ran.err,
+             Catch::Contains("temporary file in folder /no/such/folder") && !Catch::Contains("none.csv"));
 }
 
 TEST_CASE("rows that change nothing write nothing", "[cli][reconcile]") {
   const Shop shop;
   std::string rows = "id,due\n";
-  for (int i = 0; i < 2'500; ++i) rows += std::to_string(i) + ",2026-12-01\n";
+  for (int i = 0; i < 2'500; ++i) rows += std::to_string(i) + ",2036-12-01\n";
   REQUIRE(shop.run(reconcile_of({"-", "--durability", "none"}), rows).exit == 0);
   const std::uint64_t before = last_sequence(shop);
   const Ran ran = shop.ask(reconcile_of({"-", "--cancel-missing"}), rows);
@@ -142,7 +143,7 @@ TEST_CASE("a dry run tells the whole difference and changes nothing", "[cli][rec
   fill(shop);
   shop.schedule("q", "done");
   REQUIRE(shop.run({"work", "--queue", "q", "--exec", "true", "--drain"}).exit == 0);
-  const std::string rows = std::string(changed_rows) + "done,2026-12-01,\n";
+  const std::string rows = std::string(changed_rows) + "done,2036-12-01,\n";
   const std::uint64_t before = last_sequence(shop);
   const std::vector<std::string> dry = reconcile_of({"-", "--key", "key", "--cancel-missing", "--dry-run"});
 
@@ -169,12 +170,12 @@ TEST_CASE("a dry run tells the whole difference and changes nothing", "[cli][rec
   CHECK(shown.exit == 0);
   CHECK_THAT(shown.out,
              Catch::StartsWith("id    what      was due               due                   why\n"
-                               "2     move      2026-12-02T00:00:00Z  2026-12-20T00:00:00Z\n"
-                               "7     schedule                        2026-12-07T00:00:00Z\n"
-                               "8     blocked                         2026-12-08T00:00:00Z  its key is that "
+                               "2     move      2036-12-02T00:00:00Z  2036-12-20T00:00:00Z\n"
+                               "7     schedule                        2036-12-07T00:00:00Z\n"
+                               "8     blocked                         2036-12-08T00:00:00Z  its key is that "
                                "of 6, WAIT\n"
-                               "done  leave                           2026-12-01T00:00:00Z  SUCCESS\n"
-                               "3     cancel    2026-12-03T00:00:00Z\n") &&
+                               "done  leave                           2036-12-01T00:00:00Z  SUCCESS\n"
+                               "3     cancel    2036-12-03T00:00:00Z\n") &&
                  Catch::Contains("cancelled    3\n") && Catch::EndsWith("dry run: nothing was changed\n"));
   CHECK(last_sequence(shop) == before);
 
@@ -191,17 +192,48 @@ TEST_CASE("a dry run tells the whole difference and changes nothing", "[cli][rec
 
 TEST_CASE("a dry run makes no store", "[cli][reconcile]") {
   const Shop shop;
-  const Ran ran = shop.run(reconcile_of({"-", "--dry-run"}), "id,due\n1,0\n");
-  CHECK(ran.exit == 4);
-  CHECK_THAT(ran.err, Catch::Contains("no store at"));
+  std::filesystem::create_directory(shop.path("tmp"));
+  std::vector<std::string> arguments = reconcile_of({"-", "--dry-run", "--cancel-missing"});
+  const Ran ran = shop.run_in_shell("TMPDIR='" + shop.path("tmp").string() + "' exec \"$@\"", arguments,
+                                    "id,due\n1,2036-12-01\n2,2036-12-02\n");
+  CHECK(ran.exit == 0);
+  CHECK_THAT(ran.out, Catch::Contains("1   schedule") && Catch::Contains("scheduled    2\n"));
   CHECK(!std::filesystem::exists(shop.store()));
+  CHECK(std::filesystem::is_empty(shop.path("tmp")));
+
+  // Nor a queue.
+  REQUIRE(shop.run({"queue", "set", "other"}).exit == 0);
+  const Ran no_queue = shop.ask(arguments, "id,due\n1,2036-12-01\n");
+  CHECK(no_queue.exit == 0);
+  check_summary(no_queue, {{"scheduled", 1}});
+  CHECK(shop.run({"queue", "show", "q"}).exit == 1);
+}
+
+TEST_CASE("a row whose blocker was cancelled as missing comes with the next reconcile", "[cli][reconcile]") {
+  const Shop shop;
+  fill(shop);
+  const std::string rows = "id,due,key\n1,2036-12-01,\n8,2036-12-08,k\n";
+  const std::vector<std::string> arguments = reconcile_of({"-", "--key", "key", "--cancel-missing"});
+  std::vector<std::string> dry = arguments;
+  dry.push_back("--dry-run");
+  const Ran told = shop.run(dry, rows);
+  CHECK(told.exit == 1);
+  CHECK_THAT(told.err, Catch::Contains("would be cancelled"));
+  const Ran first = shop.run(arguments, rows);
+  CHECK(first.exit == 1);
+  CHECK_THAT(first.err,
+             Catch::Contains("1 row was blocked by an order that was cancelled as missing since: run it "
+                             "again"));
+  CHECK(shop.order("q", "6")["state"] == "ABORTED");
+  CHECK(shop.run(arguments, rows).exit == 0);
+  CHECK(shop.order("q", "8")["state"] == "WAIT");
 }
 
 TEST_CASE("a person sees what was asked for, and a blocked key in any case", "[cli][reconcile]") {
   const Shop shop;
   fill(shop);
   std::string rows = changed_rows;
-  for (int i = 100; i < 131; ++i) rows += std::to_string(i) + ",2026-12-01,\n";
+  for (int i = 100; i < 131; ++i) rows += std::to_string(i) + ",2036-12-01,\n";
   const auto lines_with = [](const std::string& text, const std::string& word) {
     int count = 0;
     for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
@@ -216,7 +248,7 @@ TEST_CASE("a person sees what was asked for, and a blocked key in any case", "[c
   const Ran plain = shop.run(reconcile_of({"-", "--key", "key"}), rows);
   CHECK(plain.exit == 0);
   CHECK_THAT(plain.out, Catch::StartsWith("id  what     was due  due                   why\n"
-                                          "8   blocked           2026-12-08T00:00:00Z  its key is that of 6, "
+                                          "8   blocked           2036-12-08T00:00:00Z  its key is that of 6, "
                                           "WAIT\n"
                                           "rows "));
   CHECK(plain.out.find("cancelled") == std::string::npos);
@@ -229,7 +261,7 @@ TEST_CASE("a person sees what was asked for, and a blocked key in any case", "[c
 TEST_CASE("what no row names stays, unless it is asked for", "[cli][reconcile]") {
   const Shop shop;
   fill(shop);
-  const std::string one = "id,due\n1,2026-12-01\n";
+  const std::string one = "id,due\n1,2036-12-01\n";
   const Ran kept = shop.ask(reconcile_of({"-"}), one);
   check_summary(kept, {{"unchanged", 1}});
   CHECK(summary_of(kept)["vanished"].is_null());
@@ -238,7 +270,7 @@ TEST_CASE("what no row names stays, unless it is asked for", "[cli][reconcile]")
   CHECK(shop.stats("q")["WAIT"] == 1);
   // One that comes back is scheduled anew; one that somebody cancelled is not.
   REQUIRE(shop.run({"cancel", "q", "1"}).exit == 0);
-  const Ran back = shop.ask(reconcile_of({"-"}), "id,due\n1,2026-12-01\n2,2026-12-02\n");
+  const Ran back = shop.ask(reconcile_of({"-"}), "id,due\n1,2036-12-01\n2,2036-12-02\n");
   check_summary(back, {{"scheduled", 1}, {"refused", 1}});
   CHECK(summary_of(back)["refused_by_state"] == json{{"ABORTED", 1}});
 }
@@ -247,7 +279,7 @@ TEST_CASE("a source that breaks off: what came before stays, nothing is cancelle
   const Shop shop;
   fill(shop);
   const Ran ran = shop.ask(reconcile_of({"-", "--cancel-missing"}),
-                           "id,due\n1,2026-12-09\n2,\"2026-12-02\n3,2026-12-03\n");
+                           "id,due\n1,2036-12-09\n2,\"2036-12-02\n3,2036-12-03\n");
   CHECK(ran.exit == 3);
   CHECK_THAT(ran.err, Catch::Contains("line 3: a quote that is never closed") &&
                           Catch::Contains("no order is cancelled as missing"));
@@ -260,7 +292,7 @@ TEST_CASE("a source that breaks off: what came before stays, nothing is cancelle
 TEST_CASE("with a bad row nothing is cancelled, for who knows whom it names", "[cli][reconcile]") {
   const Shop shop;
   fill(shop);
-  const std::string rows = "id,due\n1,2026-12-09\n2,soon\n" + std::string(256, 'x') + ",2026-12-01\n";
+  const std::string rows = "id,due\n1,2036-12-09\n2,soon\n" + std::string(256, 'x') + ",2036-12-01\n";
   const Ran ran = shop.ask(reconcile_of({"-", "--cancel-missing"}), rows);
   CHECK(ran.exit == 3);
   CHECK_THAT(ran.err, Catch::Contains("no order is cancelled as missing: 2 bad rows may name any of them"));
@@ -277,7 +309,7 @@ TEST_CASE("a row that the queue refuses is a bad row of a reconcile, too", "[cli
   const Shop shop;
   REQUIRE(shop.run({"queue", "set", "q", "--payload-max", "40"}).exit == 0);
   const Ran ran = shop.ask(reconcile_of({"-", "--cancel-missing"}),
-                           "id,due\n1,2026-12-01\n22222222222222222222222222,2026-12-01\n3,2026-12-01\n");
+                           "id,due\n1,2036-12-01\n22222222222222222222222222,2036-12-01\n3,2036-12-01\n");
   CHECK(ran.exit == 3);
   check_summary(ran, {{"scheduled", 2}, {"bad", 1}});
   CHECK(events_of(ran, "bad")[0]["line"] == 3);
@@ -312,13 +344,13 @@ TEST_CASE("a reconcile whose source cannot be used changes nothing", "[cli][reco
     more.insert(more.begin(), "--cancel-missing");
     const Ran ran = shop.run(reconcile_of(std::move(more)), rows);
     CHECK_THAT(ran.err, Catch::StartsWith("duelease: "));
-    CHECK((ran.out.empty() ||
-           ran.out.starts_with("rows         0\n")));  // Once the source is open there is a summary.
+    // Once the source is open there is a summary.
+    CHECK((ran.out.empty() || ran.out.starts_with("rows         0\n")));
     return ran.exit;
   };
   CHECK(run({"-"}, "") == 3);
-  CHECK(run({"-"}, "ID,due\n1,2026-12-01\n") == 3);
-  CHECK(run({"-", "--key", "site"}, "id,due\n1,2026-12-01\n") == 3);
+  CHECK(run({"-"}, "ID,due\n1,2036-12-01\n") == 3);
+  CHECK(run({"-", "--key", "site"}, "id,due\n1,2036-12-01\n") == 3);
   CHECK(run({shop.path("none.csv").string()}, "") == 3);
   CHECK(run({"--from", "redis://127.0.0.1:1", "--zset", "z"}, "") == 5);
   CHECK(run({}, "") == 2);
@@ -336,7 +368,7 @@ TEST_CASE("a reconcile that is interrupted tells what it did, and cancels nothin
       {"reconcile", "--queue", "q", "--id", "id", "--due", "due", "--cancel-missing", source.path});
   source.open();
   std::string rows = "id,due\n";
-  for (int i = 0; i < 1'500; ++i) rows += "new-" + std::to_string(i) + ",2026-12-01\n";
+  for (int i = 0; i < 1'500; ++i) rows += "new-" + std::to_string(i) + ",2036-12-01\n";
   source.write(rows + "0,bad\n");
   // It has told of the last row, and waits for more.
   REQUIRE(

@@ -61,6 +61,23 @@ TEST_CASE("an address of PostgreSQL is its own library's, but for what is secret
   CHECK(address_of("postgres:///shop?host=/run").shown == "postgres:///shop");
 }
 
+TEST_CASE("nothing of a password that is not written plainly is shown", "[source_address]") {
+  for (const std::string scheme : {"postgresql://", "mysql://", "redis://"}) {
+    for (const char* rest : {"me:se/cret@h/db", "me:se?cret@h/db", "me:se@x/cret@h", "me:se/@cret@h",
+                             "me:secret", "me:secret/db", ":se/cret@h"}) {
+      const std::string error = error_of(scheme + rest);
+      INFO(error);
+      CHECK((error.find("%2F for /") != std::string::npos || error.find("no port") != std::string::npos));
+      CHECK(error.find("se/") == std::string::npos);
+      CHECK(error.find("cret") == std::string::npos);
+    }
+  }
+  // Its library takes the first @ for the end of the password, and names the host.
+  CHECK_THAT(error_of("postgresql://me:se@cret@h/db"), Catch::Contains("%40 for @"));
+  CHECK(address_of("postgresql://[::1]:5432,h:1/db").shown == "postgresql://[::1]:5432,h:1/db");
+  CHECK(address_of("mysql://me:se%2Fcret@h/db").password == "se/cret");
+}
+
 TEST_CASE("a wrong address is refused without its password", "[source_address]") {
   CHECK_THAT(error_of("oracle://me:secret@h"), Catch::Contains("sqlite:FILE"));
   CHECK_THAT(error_of("secret"), Catch::Contains("sqlite:FILE"));

@@ -44,10 +44,12 @@ struct Staged {
   }
   std::vector<OrderRow> all() {
     std::vector<OrderRow> orders;
-    REQUIRE(rows->each([&](std::uint64_t, OrderRow row) {
-      orders.push_back(std::move(row));
-      return true;
-    }));
+    for (const Fate fate : {Fate::kept, Fate::voided, Fate::grandfathered}) {
+      REQUIRE(rows->each(fate, [&](std::uint64_t, OrderRow row) {
+        orders.push_back(std::move(row));
+        return true;
+      }));
+    }
     return orders;
   }
 };
@@ -104,9 +106,9 @@ TEST_CASE("keep-one keeps the SUCCESS, and the rest that wait become void", "[st
   CHECK(conflicts[0].members[3].fate == Fate::kept);
   const std::vector<OrderRow> orders = staged.all();
   CHECK(states_of(orders) ==
-        States{State::aborted, State::success, State::aborted, State::failed, State::wait});
-  CHECK_THAT(orders[0].error, Catch::Contains("duplicate of b (SUCCESS)"));
-  CHECK(orders[1].error.empty());
+        States{State::success, State::failed, State::wait, State::aborted, State::aborted});
+  CHECK_THAT(orders[3].error, Catch::Contains("duplicate of b (SUCCESS)"));
+  CHECK(orders[0].error.empty());
 }
 
 TEST_CASE("keep-one keeps the newest that waits where there is no SUCCESS", "[staged_rows]") {
@@ -137,6 +139,27 @@ TEST_CASE("a SUCCESS is never made void: of several the newest owns the key", "[
   for (const OrderRow& order : orders) ids += order.id + (order.grandfather ? "+" : "");
   CHECK(ids == "bca+d+");
   CHECK(states_of(orders) == States{State::success, State::aborted, State::success, State::success});
+}
+
+TEST_CASE("nothing is done to a row because of an owner that was not taken", "[staged_rows]") {
+  for (const Duplicates policy : {Duplicates::keep_one, Duplicates::grandfather}) {
+    Staged staged({{1, "a", "k"}, {2, "b", "k"}, {3, "c", "l"}, {4, "d", "l"}, {5, "e", "k"}});
+    staged.settle(policy);
+    REQUIRE(staged.rows->not_taken(5));
+    std::string left;
+    REQUIRE(
+        staged.rows->each_left([&](std::uint64_t number, const std::string& id, const std::string& owner) {
+          left += std::to_string(number) + id + owner + " ";
+        }));
+    CHECK(left == "1ae 2be ");
+    std::string others;
+    const Fate fate = policy == Duplicates::keep_one ? Fate::voided : Fate::grandfathered;
+    REQUIRE(staged.rows->each(fate, [&](std::uint64_t, OrderRow row) {
+      others += row.id;
+      return true;
+    }));
+    CHECK(others == "c");
+  }
 }
 
 TEST_CASE("grandfather leaves all as they are, and refuse decides nothing", "[staged_rows]") {

@@ -3,6 +3,8 @@
 //
 // Rows are sent as they are read, unless they must be looked at together first (--duplicates): then they are staged on
 // disk, and nothing is imported before the last one has been read.
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -20,6 +22,7 @@ namespace {
 struct ImportOptions {
   ImportPlan plan;
   SourceOptions source;
+  std::optional<Duplicates> duplicates;
   std::optional<std::uint64_t> priority;
   std::optional<std::uint64_t> tries;
   std::vector<std::string> status_map;
@@ -41,7 +44,8 @@ class Import {
     pass_.note_interrupt();
     report_.finish();
     if (pass_.exit() != Exit::ok) return pass_.exit();
-    return report_.bad_rows() > 0 ? Exit::bad_input : Exit::ok;
+    const Exit taken = complain_of_conflicts();
+    return report_.bad_rows() > 0 ? Exit::bad_input : taken;
   }
 
  private:
@@ -66,6 +70,19 @@ class Import {
     pass_.send_all(sender, [this](OrderRow row) { return schedule_request(plan_, std::move(row)); });
   }
 
+  // With orders that were in the queue before: unlike a plain duplicate these are not in good order as they are.
+  Exit complain_of_conflicts() const {
+    const auto& [left, done] = std::pair(report_.totals().left, report_.totals().refused_done);
+    if (left > 0) {
+      complain("{} not taken: the owner of the key was not, see above", counted(left, "row"));
+    }
+    if (done > 0) {
+      complain("{} that {} SUCCESS not taken: an order of the queue has the key and is not done, see above",
+               counted(done, "row"), done == 1 ? "is" : "are");
+    }
+    return left + done > 0 ? Exit::no : Exit::ok;
+  }
+
   BatchSender<ImportRequest>::Send take_over() {
     return [this](auto requests) { return target_.import_orders(std::move(requests)); };
   }
@@ -74,15 +91,44 @@ class Import {
   void import_staged(const BatchSender<ImportRequest>::OnAnswer& answered) {
     Result<std::unique_ptr<StagedRows>> staged = StagedRows::make();
     if (!staged) return pass_.end_with(failed(staged.error()));
-    stage_rows(**staged);
-    if (!pass_.goes_on() || !settle(**staged)) return;
-    BatchSender<ImportRequest> sender(take_over(), answered);
+    staged_ = std::move(*staged);
+    stage_rows(*staged_);
+    if (!pass_.goes_on() || !settle(*staged_)) return;
     progress_.restart();
-    std::uint64_t rows = 0;
-    const Result<> done = (*staged)->each([&](std::uint64_t number, OrderRow row) {
-      ++rows;
+    // The owners of keys are there before anything is done to the others because of them.
+    for (const Fate fate : {Fate::kept, Fate::voided, Fate::grandfathered}) {
+      if (pass_.goes_on()) send_staged(fate, answered);
+    }
+    if (!pass_.goes_on()) return;
+    tell_left();
+  }
+
+  // Those that an import before has taken are there.
+  void tell_left() {
+    Result<> looked;
+    const Result<> done =
+        staged_->each_left([&](std::uint64_t number, const std::string& id, const std::string& owner) {
+          if (!looked) return;
+          const Result<std::optional<Order>> order = target_.order(plan_.queue, id);
+          if (!order) {
+            looked = Unexpected{order.error()};
+          } else if (*order) {
+            report_.present();
+          } else {
+            report_.left(number, id, owner);
+          }
+        });
+    if (!done || !looked) pass_.end_with(failed(done ? looked.error() : done.error()));
+  }
+
+  // And takes all answers.
+  void send_staged(Fate fate, const BatchSender<ImportRequest>::OnAnswer& answered) {
+    fate_ = fate;
+    BatchSender<ImportRequest> sender(take_over(), answered);
+    const Result<> done = staged_->each(fate, [&](std::uint64_t number, OrderRow row) {
+      ++staged_sent_;
       if (sender.add(number, import_request(plan_, std::move(row)))) {
-        progress_.show(rows, rows, (*staged)->rows());
+        progress_.show(staged_sent_, staged_sent_, staged_->rows());
       }
       return pass_.goes_on();
     });
@@ -90,10 +136,27 @@ class Import {
     if (!done) pass_.end_with(failed(done.error()));
   }
 
+  // Who may send orders need not be allowed to see the settings: then a payload is refused when it is sent.
+  Result<std::uint32_t> payload_bytes_max() {
+    const Result<QueueSettings> settings = target_.queue_settings(plan_.queue);
+    if (settings) return settings->payload_bytes_max;
+    switch (settings.error().code) {
+      case Code::not_found: return QueueSettings{}.payload_bytes_max;
+      case Code::denied: return std::numeric_limits<std::uint32_t>::max();
+      default: return Unexpected{settings.error()};
+    }
+  }
+
   void stage_rows(StagedRows& staged) {
     constexpr std::uint64_t rows_between = 1000;
+    const Result<std::uint32_t> bytes_max = payload_bytes_max();
+    if (!bytes_max) return pass_.end_with(failed(bytes_max.error()));
     Result<> done;
     pass_.read([&](std::uint64_t number, OrderRow row) {
+      const Time now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+      if (const Result<> good = check_row(row, plan_.queue, *bytes_max, now); !good) {
+        return pass_.row_failed({number, row.id, row.due}, good.error());
+      }
       done = staged.add(number, row);
       if (!done) return pass_.end_with(failed(done.error()));
       if (staged.rows() % rows_between == 0) pass_.show_progress();
@@ -126,12 +189,21 @@ class Import {
     return false;
   }
 
+  // An order that was there already can have failed since: then it is no reason to make others void.
+  static bool has_its_key(const Sent& sent, const Answer& answer) {
+    if (answer.outcome == Outcome::scheduled) return true;
+    return answer.blocker == sent.id && answer.state != State::failed && answer.state != State::aborted;
+  }
+
   void on_answer(const Sent& sent, const Result<Answer>& answer) {
     if (answer) {
-      report_.answered(sent.number, sent.id, *answer);
+      report_.answered(sent, fate_, *answer);
     } else {
       pass_.row_failed(sent, answer.error());
     }
+    if (!staged_ || fate_ != Fate::kept || (answer && has_its_key(sent, *answer))) return;
+    const Result<> noted = staged_->not_taken(sent.number);
+    if (!noted) pass_.end_with(failed(noted.error()));
   }
 
   // Constant after construction.
@@ -141,6 +213,9 @@ class Import {
   Progress progress_;
   ImportReport report_;
   RowPass pass_;
+  std::unique_ptr<StagedRows> staged_;  // Where rows must be looked at together.
+  std::uint64_t staged_sent_ = 0;
+  Fate fate_ = Fate::kept;  // Of the rows that are sent just now.
 };
 
 Result<> read_status_map(const std::vector<std::string>& pairs, ColumnPlan& columns) {
@@ -192,6 +267,10 @@ Result<> check_plan(ImportOptions& options) {
 Exit import(const Session& session, ImportOptions& options) {
   if (options.priority) options.plan.priority = static_cast<std::uint8_t>(*options.priority);
   if (options.tries) options.plan.tries = static_cast<std::uint32_t>(*options.tries);
+  // Else a SUCCESS that comes behind a WAIT with its key would be dropped, and its work done again.
+  const bool has_states = options.plan.columns.status.has_value();
+  options.plan.duplicates =
+      options.duplicates.value_or(has_states ? Duplicates::refuse : Duplicates::first_wins);
   const Result<> checked = check_plan(options);
   if (!checked) return failed(checked.error());
   const StopSignal stop;
@@ -205,7 +284,7 @@ Exit import(const Session& session, ImportOptions& options) {
                      [&](Target& target) { return Import(session, options, **source, stop, target).run(); });
 }
 
-std::string read_duplicates(const std::string& text, Duplicates& duplicates) {
+std::string read_duplicates(const std::string& text, std::optional<Duplicates>& duplicates) {
   if (text != "refuse" && text != "keep-one" && text != "grandfather") {
     return "one of refuse, keep-one, grandfather";
   }
@@ -237,12 +316,12 @@ void declare_import(Arguments& root, const Session& session) {
   declare_columns(command, plan.columns);
   declare_states(command, options);
   const auto duplicates = [options](const std::string& text) {
-    return read_duplicates(text, options->plan.duplicates);
+    return read_duplicates(text, options->duplicates);
   };
-  command.value(
-      "--duplicates", duplicates, "POLICY",
-      "of rows with one key of which several are WAIT or SUCCESS: refuse (import nothing), keep-one (the "
-      "SUCCESS, else the newest; the rest become ABORTED), grandfather (all as they are)");
+  command.value("--duplicates", duplicates, "POLICY",
+                "of rows with one key of which several are WAIT or SUCCESS: refuse (import nothing; the "
+                "default with --status), keep-one (the "
+                "SUCCESS, else the newest; the rest become ABORTED), grandfather (all as they are)");
   command.text("--run", plan.run, "RUN", "the run that all of them belong to, which must be alive");
   command.number("--priority", options->priority, 0, 255, "0 is the most urgent, 128 the default");
   command.number("--tries", options->tries, 0, 0xFFFFFFFF, "hand-outs until it is FAILED, 0: no limit");

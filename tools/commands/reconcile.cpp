@@ -3,7 +3,12 @@
 // It begins before its source is opened: whatever others do from then on is left alone.
 #include "duelease/reconcile.h"
 
+#include <stdlib.h>
+
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "../order_columns.h"
@@ -48,10 +53,19 @@ class Reconcile {
     const bool finished = look_for_missing();
     report_.finish(finished);
     if (pass_.exit() != Exit::ok) return pass_.exit();
-    return report_.bad_rows() > 0 ? Exit::bad_input : Exit::ok;
+    if (report_.bad_rows() > 0) return Exit::bad_input;
+    return complain_of_unblocked();
   }
 
  private:
+  Exit complain_of_unblocked() const {
+    const std::uint64_t rows = report_.unblocked();
+    if (rows == 0) return Exit::ok;
+    complain("{} blocked by an order that {} cancelled as missing since: run it again",
+             rows == 1 ? "1 row was" : fmt::format("{} rows were", rows), plan_.dry_run ? "would be" : "was");
+    return Exit::no;
+  }
+
   void send_rows() {
     const auto send = [this](std::vector<ReconcileRow> rows) { return reconciler_.add(std::move(rows)); };
     const auto on_answer = [this](const Sent& sent, const Result<Answer>& answer) {
@@ -162,11 +176,31 @@ Exit reconcile_with(const Session& session, const ReconcilePlan& plan, Target& t
   return Reconcile(session, plan, **source, stop, target, *reconciler).run();
 }
 
+bool is_absent(const Session& session) {
+  const Result<std::string> folder = store_folder(session);
+  std::error_code error;
+  return folder && !std::filesystem::exists(*folder, error) && !error;
+}
+
+// A dry run makes no store, so one that is not there is looked at in one that goes away again.
+Exit on_empty_store(Session session, const std::function<Exit(Target&)>& action) {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  std::string folder = (parent / "duelease-dry-run-XXXXXX").string();
+  if (error || ::mkdtemp(folder.data()) == nullptr) {
+    return failed({Code::storage, "no folder can be made in the one for temporary files (see TMPDIR)"});
+  }
+  session.store = folder + "/store";
+  const Exit ended = with_target(session, Missing::create, action);
+  std::filesystem::remove_all(folder, error);
+  return ended;
+}
+
 Exit reconcile(const Session& session, ReconcilePlan& plan) {
   if (const Result<> checked = check_plan(plan); !checked) return failed(checked.error());
-  // A dry run makes no store either.
-  const Missing missing = plan.dry_run ? Missing::refuse : Missing::create;
-  return with_target(session, missing, [&](Target& target) { return reconcile_with(session, plan, target); });
+  const auto action = [&](Target& target) { return reconcile_with(session, plan, target); };
+  if (!plan.dry_run) return with_target(session, Missing::create, action);
+  return is_absent(session) ? on_empty_store(session, action) : with_target(session, Missing::refuse, action);
 }
 
 }  // namespace
@@ -186,7 +220,8 @@ void declare_reconcile(Arguments& root, const Session& session) {
                "cancel orders that wait and that no row names, once all rows were read");
   command.flag("--allow-empty", plan->allow_empty,
                "also when there are no rows, which cancels every order that waits");
-  command.flag("--dry-run", plan->dry_run, "show the difference and change nothing");
+  command.flag("--dry-run", plan->dry_run,
+               "show the difference and change nothing; keys within the source are not compared");
   command.flag("--verbose", plan->verbose,
                "show the difference, all of it; a dry run shows the first 20 of a kind without it");
   command.footer(
