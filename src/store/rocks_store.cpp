@@ -45,10 +45,14 @@ Unexpected to_error(const rocksdb::Status& status, const std::string& doing) {
 }
 
 // What an open reads cannot be left out: only a backup has it.
+Unexpected cannot_open(Error error) {
+  if (error.code == Code::corrupt)
+    error.message += "; without this part it cannot be opened: restore a backup";
+  return Unexpected{std::move(error)};
+}
+
 Unexpected cannot_open(const rocksdb::Status& status, const std::filesystem::path& path) {
-  Unexpected out = to_error(status, "opening store " + path.string());
-  if (status.IsCorruption()) out.error.message += "; without this part it cannot be opened: restore a backup";
-  return out;
+  return cannot_open(to_error(status, "opening store " + path.string()).error);
 }
 
 // ---- How each family is laid out ----------------------------------------------------------------
@@ -547,7 +551,7 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
     const ReadOnly& reader = is_ahead ? readable : whole;
     const Result<std::optional<std::string>> row =
         read_one(*reader.db, reader.families[1], nullptr, format_key);
-    if (!row) return Unexpected{row.error()};
+    if (!row) return cannot_open({row.error().code, "store " + path.string() + ": " + row.error().message});
     if (*row) {
       if (options.needs_log) {
         if (Result<> r = check_has_log(path, *db.env, options); !r) return Unexpected{r.error()};
