@@ -52,7 +52,8 @@ struct Repaired {
 
 // Changes that were on disk and cannot be read any more.
 struct LostLog {
-  std::string file{};  // From `offset` of this log file on, in it and those after it.
+  // From `offset` of this log file on, in it and those after it. Empty: no log file was left.
+  std::string file{};
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;   // From there to the end of the log.
   std::uint64_t writes = 0;  // Of rows, at least; of each change there are some. 0: nobody knows how many.

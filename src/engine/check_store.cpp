@@ -54,6 +54,7 @@ class Check {
               .what = sequence.error().message,
               .seen = highest_seen_});
     }
+    tell_uncounted();
     if (is_stopped()) return fail(Code::closing, "the check was stopped");
     if (!only_.empty() && rows_ == 0 && report_.violations() == 0) return no_queue(only_);
     return std::move(report_);
@@ -132,8 +133,20 @@ class Check {
     broken(Invariant::records_decode, At::unread, only_.empty() ? "?" : only_, "?",
            "a part of family " + name +
                " cannot be read, what stands behind it was not looked at: " + read.error().message);
-    if (family == Family::leases || family == Family::orders) recounted_ = false;
-    all_read_ = false;
+    // Counts are made of these; keys and what is the application's own are in none.
+    const bool is_live = family == Family::queue || family == Family::leases || family == Family::orders;
+    if (is_live || family == Family::meta) recounted_ = false;
+    if (is_live || family == Family::runs || family == Family::history) runs_recounted_ = false;
+    if (family == Family::runs) runs_read_ = false;
+  }
+
+  // That counts are not said to be wrong does not make them right.
+  void tell_uncounted() {
+    if (recounted_ && runs_recounted_) return;
+    report_.invariants[static_cast<std::size_t>(Invariant::records_decode)].example +=
+        std::string("; so the counts of ") + (recounted_ ? "" : "queues") +
+        (recounted_ || runs_recounted_ ? "" : " and ") + (runs_recounted_ ? "" : "runs") +
+        " could not be counted again";
   }
 
   // The orders row of an order that has an entry or a lease; nothing when there is none, or it is broken
@@ -237,6 +250,7 @@ class Check {
   // While its run is swept an order may still read WAIT: it is void all the same.
   void check_waiting_run(std::string_view queue, std::string_view id, const model::Record& record) {
     if (!record.run) return;
+    if (!runs_read_) return;
     const RunRecount& run = run_of(queue, *record.run);
     const bool alive = run.record && model::is_alive(run.record->state);
     if (!alive && !(run.record && run.is_active)) {
@@ -270,7 +284,7 @@ class Check {
 
   // An order that is listed and is not alive is counted by the difference.
   void check_runs() {
-    if (!all_read_) return;
+    if (!runs_recounted_) return;
     for (const auto& [name, run] : runs_) {
       Breach breach{.queue = name.first, .id = "(run " + name.second + ")", .name = name.second};
       const auto tell = [&](Invariant invariant, At at, std::string what) {
@@ -354,8 +368,10 @@ class Check {
         need(reader_.get(Family::leases, store::order_key(name.queue, name.id)), name.queue, name.id);
     const auto queued =
         need(reader_.get(Family::queue, store::queue_key(name.queue, place, name.id)), name.queue, name.id);
-    if (!leased) recounted_ = false;
-    if (!leased || !queued) return;
+    if (!leased || !queued) {
+      recounted_ = false;
+      return;
+    }
     if (!*leased) ++recount_[std::string(name.queue)].wait;
     if (*leased && *queued) {
       broken(Invariant::processing_has_lease, At::order, name.queue, name.id,
@@ -469,7 +485,8 @@ class Check {
   std::map<std::string, Counts> recount_;
   std::set<std::string> counted_;  // Queues with a row of counts.
   bool recounted_ = true;          // All that is counted of a queue could be read.
-  bool all_read_ = true;
+  bool runs_recounted_ = true;     // And of a run.
+  bool runs_read_ = true;
   std::map<std::pair<std::string, std::string>, RunRecount> runs_;  // By queue and run.
   CheckReport report_;
 };

@@ -17,6 +17,7 @@ Result<RepairReport> repair(const std::filesystem::path& path, RepairOptions opt
   std::optional<LostLog> accepted;
   store::RocksOptions rocks;
   rocks.create_if_missing = false;
+  rocks.compacts = false;  // What cannot be read is left, and must not keep the rest from being mended.
   rocks.log = options.log;
   rocks.accept_lost_log = [&](const store::LostLog& lost) -> Result<> {
     if (!options.accept_loss) {

@@ -4,7 +4,8 @@
 // One mend is whole in one batch, and leaves the store no worse by itself: a repair may end between any two of
 // them. The walk is repeated until it finds nothing that can be mended, for one mend brings others to light: a
 // lease that is removed leaves its key behind. Counts are put right by a walk in which nothing else had to be,
-// for only such a walk has counted the store as it is.
+// for only such a walk has counted the store as it is. What cannot be read is in no recount: then the check tells
+// no counts that differ, and they are left.
 #include "engine/repair_store.h"
 
 #include <algorithm>
@@ -104,6 +105,7 @@ class Repair {
   }
 
   void meet(const Breach& breach) {
+    if (breach.at == At::unread) has_unread_ = true;
     if (breach.at == At::counts || breach.at == At::run) {
       if (mended_ == 0) counts_.push_back(breach);  // Else they come to nothing, see walk().
     } else {
@@ -323,9 +325,10 @@ class Repair {
     return std::optional<std::string>{};
   }
 
-  // As Core::give_up_lost_order(); queue and run are counted again.
+  // As Core::give_up_lost_order(); queue and run are counted again. Where a part of the store cannot be read the
+  // record may lie there.
   void give_up_lost_order(const std::string& queue, const std::string& id, const store::Place& place) {
-    if (!sequence_) return;
+    if (!sequence_ || has_unread_) return;
     const Result<std::uint32_t> generations = count_generations(group_, queue, id);
     Result<std::optional<std::string>> run = run_that_lists(queue, id);
     if (!generations || !run) return;
@@ -521,6 +524,7 @@ class Repair {
   const store::Reader* snapshot_ = nullptr;  // What this walk sees.
   std::optional<std::uint64_t> sequence_;
   Result<> so_far_{};                              // An error of the disk is the end of the repair.
+  bool has_unread_ = false;                        // Met in this walk or in an earlier one.
   std::uint64_t mended_ = 0;                       // In this walk.
   std::vector<Breach> counts_;                     // Met in this walk.
   std::set<std::string> uncounted_;                // Queues with records that do not decode, and are left.

@@ -113,6 +113,7 @@ Result<> raise_sequence(const fs::path& folder, std::uint64_t restores, std::uin
   RocksOptions options;
   options.create_if_missing = false;
   options.raises_sequence_after_crash = false;
+  options.needs_log = false;
   const Result<std::unique_ptr<Store>> store = open_rocks_store(folder, options);
   if (!store) return Unexpected{store.error()};
   const Result<std::uint64_t> sequence = restored_sequence(**store, restores, tokens_above);

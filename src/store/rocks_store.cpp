@@ -44,6 +44,17 @@ Unexpected to_error(const rocksdb::Status& status, const std::string& doing) {
   return fail(corrupt ? Code::corrupt : Code::storage, doing + ": " + status.ToString());
 }
 
+// What an open reads cannot be left out: only a backup has it.
+Unexpected cannot_open(Error error) {
+  if (error.code == Code::corrupt)
+    error.message += "; without this part it cannot be opened: restore a backup";
+  return Unexpected{std::move(error)};
+}
+
+Unexpected cannot_open(const rocksdb::Status& status, const std::filesystem::path& path) {
+  return cannot_open(to_error(status, "opening store " + path.string()).error);
+}
+
 // ---- How each family is laid out ----------------------------------------------------------------
 
 // Families that are looked up by whole key: a hash memtable spares the skip list, which was two thirds of
@@ -72,6 +83,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& o
                                             const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions out;
   out.write_buffer_size = options.memtable_bytes / 2;
+  out.disable_auto_compactions = !options.compacts;
   out.compression = compression();
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
@@ -302,6 +314,13 @@ class RocksStore final : public Store {
     return {};
   }
 
+  // To a table.
+  Result<> flush(Family family) {
+    const rocksdb::Status status = db_->Flush(rocksdb::FlushOptions{}, handle(family));
+    if (!status.ok()) return first_error(status, "writing the store");
+    return {};
+  }
+
   std::unique_ptr<Reader> snapshot() const override {
     return std::make_unique<RocksSnapshot>(*db_, families_);
   }
@@ -455,7 +474,7 @@ struct ReadOnly {
     rocksdb::DB* raw = nullptr;
     status = rocksdb::DB::OpenForReadOnly(quiet, path.string(), descriptors, &families, &raw);
     db.reset(raw);
-    if (!status.ok()) return to_error(status, "opening store " + path.string());
+    if (!status.ok()) return cannot_open(status, path);
     return {};
   }
 };
@@ -499,12 +518,25 @@ Result<> check_log_tail(const ReadOnly& reader, rocksdb::Env& env, const std::fi
   return {};
 }
 
+// RocksDB always has one, and takes a store without any for one to which nothing was written lately.
+Result<> check_has_log(const std::filesystem::path& path, rocksdb::Env& env, const RocksOptions& options) {
+  std::vector<std::string> names;
+  const rocksdb::Status status = env.GetChildren(path.string(), &names);
+  if (!status.ok()) return to_error(status, "reading folder " + path.string());
+  for (const std::string& name : names) {
+    if (name.ends_with(".log")) return {};
+  }
+  const LostLog lost;
+  if (options.accept_lost_log) return options.accept_lost_log(lost);
+  return fail(Code::corrupt, "store " + path.string() + ": " + lost.text() + ". Nothing was changed");
+}
+
 // Reads the format version without changing a byte. 0: the store was never finished, and is empty.
 Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocksdb::DBOptions& db,
                                   const RocksOptions& options) {
   std::vector<std::string> names;
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db, path.string(), &names);
-  if (!status.ok()) return to_error(status, "opening store " + path.string());
+  if (!status.ok()) return cannot_open(status, path);
   if (std::find(names.begin(), names.end(), "meta") != names.end()) {
     const std::vector<std::string> families = {rocksdb::kDefaultColumnFamilyName, "meta"};
     ReadOnly whole;
@@ -519,8 +551,11 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
     const ReadOnly& reader = is_ahead ? readable : whole;
     const Result<std::optional<std::string>> row =
         read_one(*reader.db, reader.families[1], nullptr, format_key);
-    if (!row) return Unexpected{row.error()};
+    if (!row) return cannot_open({row.error().code, "store " + path.string() + ": " + row.error().message});
     if (*row) {
+      if (options.needs_log) {
+        if (Result<> r = check_has_log(path, *db.env, options); !r) return Unexpected{r.error()};
+      }
       Result<std::uint32_t> version = decode_format(**row);
       if (version) return version;
       return fail(version.error().code, "store " + path.string() + ": " + version.error().message);
@@ -545,7 +580,8 @@ Result<> check_format(const std::filesystem::path& path, const rocksdb::DBOption
 }
 
 // Of a new store; check_format() has made sure that one without a format has no rows at all.
-Result<> write_first_rows(Store& store) {
+// They go to a table at once: so one that was finished can be told from one that was not also when its log is gone.
+Result<> write_first_rows(RocksStore& store) {
   const Result<std::optional<std::string>> format = store.get(Family::meta, format_key);
   if (!format) return Unexpected{format.error()};
   if (*format) return {};
@@ -553,15 +589,18 @@ Result<> write_first_rows(Store& store) {
                                     {Family::meta, std::string(sequence_key), encode_sequence(0)},
                                     {Family::meta, std::string(closed_key), encode_sequence(0)}};
   if (Result<> written = store.write(rows); !written) return written;
-  return store.sync();
+  if (Result<> synced = store.sync(); !synced) return synced;
+  return store.flush(Family::meta);
 }
 
 }  // namespace
 
 std::string LostLog::text() const {
-  return "its log is damaged from byte " + std::to_string(offset) + " of " +
-         (files.empty() ? "its first file" : files.front().string()) + " on; " +
-         (writes == 0 ? "" : std::to_string(writes) + " ") + "writes that were on disk cannot be read";
+  if (files.empty())
+    return "it has no log file any more, and with it has lost all that was not in its tables yet";
+  return "its log is damaged from byte " + std::to_string(offset) + " of " + files.front().string() +
+         " on; " + (writes == 0 ? "" : std::to_string(writes) + " ") +
+         "writes that were on disk cannot be read";
 }
 
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
@@ -608,7 +647,7 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   if (!status.ok()) {
     const bool held = status.ToString().find("lock") != std::string::npos && status.IsIOError();
     if (held) return fail(Code::locked, "store " + path.string() + " is open in another process");
-    return to_error(status, "opening store " + path.string());
+    return cannot_open(status, path);
   }
   std::unique_ptr<rocksdb::DB> db_ptr(raw);
   raw->DestroyColumnFamilyHandle(handles.back());  // default

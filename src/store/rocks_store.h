@@ -21,8 +21,9 @@ namespace duelease::store {
 
 // A log that has lost changes which were on disk.
 struct LostLog {
-  std::vector<std::filesystem::path> files;  // The one in which the loss begins, and all later ones.
-  std::uint64_t offset = 0;                  // In the first of them.
+  // The one in which the loss begins, and all later ones. Empty: there is none any more.
+  std::vector<std::filesystem::path> files;
+  std::uint64_t offset = 0;  // In the first of them.
   std::uint64_t bytes = 0;
   std::uint64_t writes = 0;  // At least; 0: nobody knows how many.
 
@@ -33,6 +34,10 @@ struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
+  // Off: tables stay as they are. A compaction that meets a damaged block ends all writing.
+  bool compacts = true;
+  // A store without any log file has lost it. Off: also then it opens, as a fresh copy of a backup must.
+  bool needs_log = true;
   // After anything but a clean close the sequence goes on 2^32 higher. A restore does better by itself.
   bool raises_sequence_after_crash = true;
   // Whether to open such a store all the same, without what it has lost; asked before a byte is changed. It goes back

@@ -16,6 +16,7 @@
 #include "engine/repair_store.h"
 #include "store/keys.h"
 #include "store/records.h"
+#include "store/rocks_store.h"
 #include "support/live_engine.h"
 #include "support/printing.h"
 #include "support/world.h"
@@ -717,6 +718,99 @@ TEST_CASE("repair: a log that has rotted behind what lies in tables", "[repair]"
     CHECK(engine->check()->orders > 1000);
   }
   CHECK(damaged > 0);
+}
+
+namespace {
+
+// Flips a byte of `text` in the oldest table file that has it.
+void damage_table(const fs::path& folder, const std::string& text) {
+  for (const auto& [name, bytes] : files_of(folder)) {
+    const std::size_t at = bytes.find(text);
+    if (!name.ends_with(".sst") || at == std::string::npos) continue;
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    std::ofstream(folder / name, std::ios::binary | std::ios::trunc) << damaged;
+    return;
+  }
+  FAIL("no table with " + text);
+}
+
+}  // namespace
+
+// Its tables are as many as make the next open compact them.
+TEST_CASE("repair: what cannot be read is left, and the rest mended", "[repair]") {
+  const test::TemporaryFolder folder;
+  const fs::path store = folder / "store";
+  constexpr int opens = 4;
+  store::RocksOptions as_it_is;
+  as_it_is.compacts = false;
+  for (int i = 0; i < opens; ++i) {
+    const std::unique_ptr<Engine> engine = test::open_live(store);
+    for (int k = 0; k < 50; ++k) {
+      const std::string id = std::to_string(i) + "-" + std::to_string(100 + k);
+      REQUIRE(engine->schedule({.queue = "q",
+                                .id = id,
+                                .due = test::start_of_2026 + std::chrono::seconds(k),
+                                .payload = "<payload of " + id + ">",
+                                .key = id}));
+    }
+  }
+  {
+    const auto opened = store::open_rocks_store(store, as_it_is);
+    REQUIRE(opened);
+    const std::vector<store::Change> changes = {
+        {Family::dedup, store::dedup_key("q", "free"), "nobody"},
+        {Family::orders, store::order_key("q", "lost"), store::encode_live({128, test::start_of_2026 + 1h})}};
+    REQUIRE((*opened)->write(changes));
+  }
+  damage_table(store, "<payload of ");
+
+  const Result<RepairReport> report = repair(store);
+  REQUIRE(report);
+  CHECK(mended(*report, "key_is_owned_by_one_blocking_order") == 1);
+  CHECK(report->mended() == 1);
+  CHECK(report->left() > 0);
+  // The record may lie in what cannot be read.
+  CHECK(report->invariants[0].left == 1);
+  CHECK_THAT(report->invariants[0].left_example, Catch::Contains("order lost"));
+  const std::string& left = report->invariants.back().left_example;
+  CHECK_THAT(left, Catch::Contains("a part of family queue cannot be read"));
+  CHECK_THAT(left, Catch::EndsWith("; so the counts of queues and runs could not be counted again"));
+  CHECK(report->invariants[6].found == 0);
+
+  const auto opened = store::open_rocks_store(store, as_it_is);
+  REQUIRE(opened);
+  const auto counts = (*opened)->get(Family::meta, store::counts_key("q"));
+  REQUIRE(counts);
+  CHECK(store::decode_counts(**counts)->wait == 50 * opens);
+  const auto lost = (*opened)->get(Family::orders, store::order_key("q", "lost"));
+  REQUIRE(lost);
+  CHECK(*store::decode_order(**lost) == store::OrderRow{store::Place{128, test::start_of_2026 + 1h}});
+}
+
+TEST_CASE("repair: a log that is gone is accepted only on request", "[repair]") {
+  const test::TemporaryFolder folder;
+  const fs::path store = folder / "store";
+  fs::create_directory(store);
+  {
+    const std::unique_ptr<Engine> engine = test::open_live(folder / "running");
+    REQUIRE(engine->schedule({.queue = "q", .id = "a", .due = test::start_of_2026}));
+    for (const auto& [name, bytes] : files_of(folder / "running")) {  // As after a kill.
+      if (!name.ends_with(".log")) std::ofstream(store / name, std::ios::binary) << bytes;
+    }
+  }
+  const Files before = files_of(store);
+  CHECK(Engine::open(store, test::small_options()).error().code == Code::corrupt);
+  const Result<RepairReport> refused = repair(store);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("it has no log file any more"));
+  CHECK_THAT(refused.error().message, Catch::Contains("--accept-loss"));
+  CHECK(files_of(store) == before);
+  const Result<RepairReport> report = repair(store, {.accept_loss = true});
+  REQUIRE(report);
+  CHECK(report->lost);
+  CHECK(report->left() == 0);
+  CHECK(*test::open_live(store)->last_sequence() >= limits::crash_jump);
 }
 
 TEST_CASE("repair: a store that is open, absent or without its CURRENT", "[repair]") {

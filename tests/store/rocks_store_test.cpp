@@ -382,6 +382,7 @@ TEST_CASE("a damaged store is refused in words, and not a byte of it changed") {
       {"no table file", [&] { fs::remove(find_file(path, ".sst")); }},
       {"table file halved", halve(".sst")},
       {"table file's end flipped", flip_in(".sst", 0.999)},
+      {"no log file", [&] { fs::remove(find_file(path, ".log")); }},
   };
   for (const auto& [what, damage] : damages) {
     INFO(what);
@@ -396,6 +397,23 @@ TEST_CASE("a damaged store is refused in words, and not a byte of it changed") {
   }
   const std::unique_ptr<Store> store = open_well(path);
   CHECK(rows_of(*store, Family::orders).size() == 200);
+}
+
+TEST_CASE("a store that cannot be opened for damage names the remedy") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  const bool in_properties = GENERATE(false, true);  // Else in the first rows, of which the format is one.
+  for (const auto& [name, bytes] : read_folder(folder.path())) {
+    if (!name.ends_with(".sst")) continue;
+    std::string damaged = bytes;
+    const std::size_t at = in_properties ? damaged.find("rocksdb.") : 10;
+    REQUIRE(at != std::string::npos);
+    damaged[at] ^= 0x40;
+    overwrite(folder / name, damaged);
+  }
+  const Error error = open_badly(folder.path());
+  CHECK(error.code == Code::corrupt);
+  CHECK(error.message.find("restore a backup") != std::string::npos);
 }
 
 TEST_CASE("a damaged block is an error of the read that meets it") {
@@ -451,6 +469,15 @@ void make_log(const fs::path& folder, int count, std::size_t value_bytes, bool s
   fs::copy(live, folder, fs::copy_options::recursive);
 }
 
+// An open may leave an empty one behind.
+fs::path find_log(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".log" && entry.file_size() > 0) return entry.path();
+  }
+  FAIL("no log in " << folder);
+  return {};
+}
+
 }  // namespace
 
 // RocksDB alone takes zeros for space that was reserved, and goes on in the next block of 32 KiB. It does
@@ -460,10 +487,10 @@ TEST_CASE("a log with a block that was never written is read up to there") {
   constexpr std::size_t trial_bytes = 1000;
   const TemporaryFolder folder;
   make_log(folder / "trial", 1, trial_bytes, false);
-  const std::size_t overhead = fs::file_size(find_file(folder / "trial", ".log")) - trial_bytes;
+  const std::size_t overhead = fs::file_size(find_log(folder / "trial")) - trial_bytes;
   make_log(folder / "store", 6, block - overhead - 1, false);  // One more byte says how long the value is.
 
-  const fs::path log = find_file(folder / "store", ".log");
+  const fs::path log = find_log(folder / "store");
   std::string bytes = read_folder(folder / "store").at(log.filename().string());
   REQUIRE(bytes.size() == 6 * block);
   std::fill_n(bytes.begin() + 2 * block, block, '\0');
@@ -480,7 +507,7 @@ TEST_CASE("a log that has rotted in front of synced writes is corrupt, and is le
   const std::size_t value_bytes = GENERATE(40, 5000);  // All in one block, and across many.
   const TemporaryFolder folder;
   make_log(folder / "store", count, value_bytes, true);
-  const fs::path log = find_file(folder / "store", ".log");
+  const fs::path log = find_log(folder / "store");
   const Image sound = read_folder(folder / "store");
   const std::string bytes = sound.at(log.filename().string());
   const std::size_t last_write = bytes.size() - bytes.size() / count;

@@ -111,7 +111,9 @@ void print_repair(const RepairReport& report, bool discard_damaged) {
                fmt::format("{}", each.left), each.left > 0 ? each.left_example : each.mended_example});
   }
   write_out(table.text() + '\n');
-  if (report.lost) {
+  if (report.lost && report.lost->file.empty()) {
+    say("lost: all of the log, which is gone");
+  } else if (report.lost) {
     say("lost: what cannot be read of the log from byte {} of {} on, {} bytes with {} writes or more; copied "
         "to {}",
         report.lost->offset, report.lost->file, report.lost->bytes, report.lost->writes,
