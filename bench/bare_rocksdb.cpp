@@ -1,12 +1,8 @@
-// The limit of our own design: RocksDB with the same families, options (src/store/rocks_store.cpp), keys and value
-// sizes, written in the same groups, sorted as there, by a loop that decides nothing. Sync is overlapped as in the
-// engine.
-#include <rocksdb/convenience.h>
+// The limit of our own design: RocksDB with the same families and options, keys and value sizes, written in the same
+// groups, sorted as there, by a loop that decides nothing. Sync is overlapped as in the engine.
+#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/memtablerep.h>
-#include <rocksdb/slice_transform.h>
-#include <rocksdb/table.h>
+#include <rocksdb/env.h>
 #include <rocksdb/version.h>
 #include <unistd.h>
 
@@ -15,6 +11,7 @@
 
 #include "limit.h"
 #include "process.h"
+#include "store/rocks_layout.h"
 #include "target_kinds.h"
 
 // Only a RocksDB that is built with assertions has it: see with_assertions().
@@ -33,55 +30,7 @@ void must(const rocksdb::Status& status) {
   if (!status.ok()) throw Fault("rocksdb: " + status.ToString());
 }
 
-constexpr std::size_t memtable_bytes = 128 * 1024 * 1024;
-
-rocksdb::DBOptions db_options() {
-  rocksdb::DBOptions options;
-  options.create_if_missing = true;
-  options.create_missing_column_families = true;
-  options.db_write_buffer_size = memtable_bytes;
-  options.max_total_wal_size = 4 * memtable_bytes;
-  options.allow_concurrent_memtable_write = false;
-  options.max_background_jobs = 2;
-  return options;
-}
-
-// Of all families.
-rocksdb::ColumnFamilyOptions family_options(bool bloom) {
-  rocksdb::ColumnFamilyOptions options;
-  options.write_buffer_size = memtable_bytes / 2;
-  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
-  const bool lz4 = std::ranges::find(available, rocksdb::kLZ4Compression) != available.end();
-  options.compression = lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
-  rocksdb::BlockBasedTableOptions table;
-  table.format_version = 5;
-  if (bloom) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  return options;
-}
-
-// Rows are written in the order of their keys, each looked for from where the last one went.
-rocksdb::ColumnFamilyOptions walked(bool bloom) {
-  rocksdb::ColumnFamilyOptions options = family_options(bloom);
-  options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(0));
-  return options;
-}
-
-rocksdb::ColumnFamilyOptions orders() {
-  rocksdb::ColumnFamilyOptions options = walked(true);
-  options.memtable_whole_key_filtering = true;
-  options.memtable_prefix_bloom_size_ratio = 0.02;
-  return options;
-}
-
-rocksdb::ColumnFamilyOptions hashed() {
-  rocksdb::ColumnFamilyOptions options = family_options(true);
-  options.prefix_extractor.reset(rocksdb::NewNoopTransform());
-  options.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(memtable_bytes / 512));
-  return options;
-}
-
-enum class Family : std::uint8_t { meta, queue, orders, leases };
+using store::Family;
 
 struct Row {
   Family family;
@@ -92,12 +41,16 @@ struct Row {
 class Bare {
  public:
   Bare(const std::filesystem::path& path, std::uint64_t ahead_max) {
+    const store::RocksOptions options;
+    const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (std::size_t i = 0; i < store::family_count; ++i) {
+      families.emplace_back(store::family_names[i],
+                            store::family_options(static_cast<Family>(i), options, cache));
+    }
+    families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
     rocksdb::DB* db = nullptr;
-    must(rocksdb::DB::Open(db_options(), path.string(),
-                           {{rocksdb::kDefaultColumnFamilyName, walked(true)},
-                            {"queue", walked(false)},
-                            {"orders", orders()},
-                            {"leases", hashed()}},
+    must(rocksdb::DB::Open(store::db_options(options, rocksdb::Env::Default()), path.string(), families,
                            &families_, &db));
     db_.reset(db);
     sync_.emplace(ahead_max, [this] { must(db_->SyncWAL()); });

@@ -216,7 +216,8 @@ class Commands {
     command->callback([this, name] { asked_.workload = name; });
     list(command, "--targets", &Asked::targets, targets, "What to measure, see below; or all")
         ->check(CLI::Validator(check_target, "TARGET"));
-    list(command, "--orders", &Asked::orders, orders, "How many orders", 1'000'000'000, 1);
+    if (!orders.empty())
+      list(command, "--orders", &Asked::orders, orders, "How many orders", 1'000'000'000, 1);
     command->add_option("--rounds", asked_.rounds, "Rounds of each target, in turn")
         ->capture_default_str()
         ->check(CLI::Range(1U, 100U));
@@ -262,8 +263,8 @@ class Commands {
   }
 
   void declare_delay() {
-    CLI::App* const command = add("delay", {"server"}, {0});
-    command->remove_option(command->get_option("--orders"));
+    CLI::App* const command = add("delay", {"server"}, {});
+    defaults_.emplace_back(command, [this] { asked_.orders = {0}; });  // As many as --rate and --seconds say.
     payload(command);
     list(command, "--workers,--connections", &Asked::connections, {16},
          "Workers that wait, each by a connection", connections_max, 1U);

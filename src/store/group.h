@@ -2,7 +2,7 @@
 //
 // Commands that share a group must see each other. So every read of the writer goes through the group:
 // pending changes first, then the store. Only families queue, history and runs are walked inside a group
-// (by claims, purges and sweeps), so only their pending keys are kept in order.
+// (by claims, purges and sweeps); the pending keys of one are brought in order when a walk begins.
 //
 // A key changed twice in one group is written once, with its last value. Changes keep the order in which
 // their keys were first touched: the same commands make the same batch.
@@ -10,18 +10,18 @@
 
 #include <array>
 #include <cstddef>
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "store/store.h"
 
 namespace duelease::store {
 
+// For one thread, but that another may read changes() while nothing is changed.
 class Group final : public Reader {
  public:
   // `base` must outlive the group. What it holds under a key that is pending here does not matter, so it may take
@@ -46,15 +46,29 @@ class Group final : public Reader {
   void take(Group& other);
 
  private:
+  // Where a key has its place among the slots, and what the slot says: the change of this key, or that there is none.
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t change = 0;  // Its number, from 1 on. 0: the slot is free.
+  };
+  using Positions = std::vector<std::uint32_t>;
+  struct Walked {
+    Positions positions;     // Of the changes of one family.
+    std::size_t sorted = 0;  // So many of them are in the order of their keys.
+  };
+
   void set(Family family, std::string key, std::optional<std::string> value);
+  std::uint32_t hash_of(Family family, std::string_view key) const;
+  std::size_t find_slot(std::uint32_t hash, Family family, std::string_view key) const;
+  void grow();
+  const Positions& in_order(Family family) const;
 
   const Reader& base_;
   std::vector<Change> changes_;
   std::size_t bytes_ = 0;
-  // Position in changes_ of each pending key. The strings are copies: changes_ moves as it grows.
-  std::array<std::unordered_map<std::string, std::size_t>, family_count> index_;
-  using Order = std::map<std::string, std::size_t, std::less<>>;
-  std::array<Order, family_count> order_;  // The same, of the families that are walked.
+  std::vector<Slot>
+      slots_;  // A power of two of them, at most half of them taken. Keys lie in changes_ alone.
+  mutable std::array<Walked, family_count> walked_;  // Of the families that are walked.
 };
 
 }  // namespace duelease::store

@@ -1,16 +1,10 @@
 #include "store/rocks_store.h"
 
 #include <rocksdb/cache.h>
-#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/memtablerep.h>
-#include <rocksdb/slice_transform.h>
-#include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
-#include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,6 +20,7 @@
 #include "store/log_tail.h"
 #include "store/open_folder.h"
 #include "store/records.h"
+#include "store/rocks_layout.h"
 #include "store/rocks_log.h"
 
 namespace duelease::store {
@@ -55,84 +50,7 @@ Unexpected cannot_open(const rocksdb::Status& status, const std::filesystem::pat
   return cannot_open(to_error(status, "opening store " + path.string()).error);
 }
 
-// ---- How each family is laid out ----------------------------------------------------------------
-
-// Families that are looked up by whole key: a hash memtable spares the skip list, which was two thirds of
-// a write. `orders` is not among them, for it is also walked (list, purge, retention), and a walk over a hash
-// memtable first copies and sorts all of it: a quarter of the time of a write would be spared there, and paid by
-// whoever lists, and by everybody while the retention sweeps.
-bool is_hashed(Family family) { return family == Family::leases || family == Family::dedup; }
-
-// The buckets of a hash memtable are taken whole when it is made, so they must be small beside it: one for every
-// 512 bytes, some four rows, takes 1.6 %. Measured: fewer of them cost more time.
-std::size_t hash_buckets(std::size_t memtable_bytes) {
-  return std::max<std::size_t>(memtable_bytes / 512, 64);
-}
-
-// Families from which rows are deleted at the front, again and again: a file that is mostly tombstones
-// is compacted early, or the head of a queue would lie behind all that was ever claimed.
-bool fills_with_tombstones(Family family) { return family == Family::queue || family == Family::leases; }
-
-rocksdb::CompressionType compression() {
-  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
-  const auto lz4 = std::find(available.begin(), available.end(), rocksdb::kLZ4Compression);
-  return lz4 != available.end() ? *lz4 : rocksdb::kNoCompression;
-}
-
-rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& options,
-                                            const std::shared_ptr<rocksdb::Cache>& cache) {
-  rocksdb::ColumnFamilyOptions out;
-  out.write_buffer_size = options.memtable_bytes / 2;
-  out.disable_auto_compactions = !options.compacts;
-  out.compression = compression();
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = cache;
-  table.cache_index_and_filter_blocks = true;  // Else their memory would grow with the store.
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-  table.format_version = 5;
-  if (family != Family::queue) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  if (is_hashed(family)) {
-    out.prefix_extractor.reset(rocksdb::NewNoopTransform());
-    out.memtable_factory.reset(rocksdb::NewHashLinkListRepFactory(hash_buckets(options.memtable_bytes)));
-  } else {
-    // Each row is looked for from where the last one went: write() sorts them. One hint for the whole family.
-    out.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(0));
-  }
-  if (family == Family::orders) {
-    // A schedule asks whether its id is there, and mostly it is not: that is told without a search. 2 % are some 20
-    // bits a row.
-    out.memtable_whole_key_filtering = true;
-    out.memtable_prefix_bloom_size_ratio = 0.02;
-  }
-  if (fills_with_tombstones(family)) {
-    constexpr std::size_t window = 4096;
-    constexpr std::size_t tombstones = 1024;
-    out.table_properties_collector_factories.push_back(
-        rocksdb::NewCompactOnDeletionCollectorFactory(window, tombstones));
-  }
-  return out;
-}
-
 // ---- The database -------------------------------------------------------------------------------
-
-rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
-  rocksdb::DBOptions out;
-  out.env = env;
-  out.create_if_missing = options.create_if_missing;
-  out.create_missing_column_families = true;
-  out.db_write_buffer_size = options.memtable_bytes;
-  out.max_total_wal_size = 4 * options.memtable_bytes;
-  out.allow_concurrent_memtable_write = false;  // One writer; hash memtables need it.
-  out.max_background_jobs = 2;
-  // RocksDB's own log file aborts the process (where assertions are on, as in Debian's build) once a write
-  // to it has failed, as on a full disk. What goes wrong we learn from the calls.
-  out.info_log = std::make_shared<NoInfoLog>();
-  // A power cut tears the end of the log: what follows the tear was never acknowledged. The first record
-  // that does not check out ends the log.
-  out.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  return out;
-}
 
 std::vector<rocksdb::ColumnFamilyDescriptor> all_families(const RocksOptions& options,
                                                           const std::shared_ptr<rocksdb::Cache>& cache) {

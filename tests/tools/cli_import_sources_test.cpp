@@ -35,7 +35,7 @@ TEST_CASE("lines of JSON become orders with the line as their payload", "[cli][i
   write_file(
       shop.path("rows.jsonl"),
       "{\"id\":1, "
-      "\"due\":\"2026-12-01\",\"site\":\"S\"}\nnope\n{\"due\":1}\n{\"id\":\"2\",\"due\":1796083200.5}\n"
+      "\"due\":\"2036-12-01\",\"site\":\"S\"}\nnope\n{\"due\":1}\n{\"id\":\"2\",\"due\":2111702400.5}\n"
       "{\"id\":3,\"due\":null}\n");
   const Ran ran = shop.ask(import_of({shop.path("rows.jsonl").string(), "--key", "site,lot"}));
   CHECK(ran.exit == 3);
@@ -45,10 +45,10 @@ TEST_CASE("lines of JSON become orders with the line as their payload", "[cli][i
   CHECK_THAT(bad[0]["error"].get<std::string>(), Catch::Contains("no JSON"));
   CHECK(bad[1] == json{{"event", "bad"}, {"line", 3}, {"error", "id is null"}});
   CHECK(bad[2] == json{{"event", "bad"}, {"line", 5}, {"error", "due is null"}});
-  CHECK(shop.order("q", "1")["payload"] == "{\"id\":1, \"due\":\"2026-12-01\",\"site\":\"S\"}");
+  CHECK(shop.order("q", "1")["payload"] == "{\"id\":1, \"due\":\"2036-12-01\",\"site\":\"S\"}");
   CHECK(shop.order("q", "1")["key"] == "S|");
   CHECK(shop.order("q", "2")["key"].is_null());
-  CHECK(shop.order("q", "2")["due"] == 1'796'083'200'500);
+  CHECK(shop.order("q", "2")["due"] == 2'111'702'400'500);
 }
 
 TEST_CASE("the format is what the name says, or what is asked for", "[cli][import]") {
@@ -93,9 +93,9 @@ TEST_CASE("rows of SQLite come with the values that they have", "[cli][import]")
   const Library library(
       "CREATE TABLE loans(id INTEGER, due INTEGER, price NUMERIC(30,10), note TEXT, at REAL, x BLOB, w FOO);"
       // A column declared INTEGER holds 64 bits, and whatever else is put into it.
-      "INSERT INTO loans VALUES(9007199254740993, 1796083200250, 1.5, 'it''s', 2.5, x'00ff', 7);"
-      "INSERT INTO loans VALUES('two', 1796083200.5, NULL, '', NULL, NULL, NULL);"
-      "INSERT INTO loans VALUES(3, '2026-12-01T17:00:00+08:00', NULL, NULL, NULL, NULL, NULL);"
+      "INSERT INTO loans VALUES(9007199254740993, 2111702400250, 1.5, 'it''s', 2.5, x'00ff', 7);"
+      "INSERT INTO loans VALUES('two', 2111702400.5, NULL, '', NULL, NULL, NULL);"
+      "INSERT INTO loans VALUES(3, '2036-12-01T17:00:00+08:00', NULL, NULL, NULL, NULL, NULL);"
       "INSERT INTO loans VALUES(NULL, 0, NULL, NULL, NULL, NULL, NULL);"
       "INSERT INTO loans VALUES(5, NULL, NULL, NULL, NULL, NULL, NULL);");
   const Shop& shop = library.shop;
@@ -105,12 +105,12 @@ TEST_CASE("rows of SQLite come with the values that they have", "[cli][import]")
   CHECK(events_of(ran, "bad")[0] == json{{"event", "bad"}, {"line", 4}, {"error", "id is null"}});
   CHECK(events_of(ran, "bad")[1] == json{{"event", "bad"}, {"line", 5}, {"error", "due is null"}});
   const json first = shop.order("q", "9007199254740993");
-  CHECK(first["due"] == 1'796'083'200'250);
+  CHECK(first["due"] == 2'111'702'400'250);
   CHECK(first["payload"] ==
-        R"({"id":"9007199254740993","due":"1796083200250","price":"1.5","note":"it's","at":"2.5",)"
+        R"({"id":"9007199254740993","due":"2111702400250","price":"1.5","note":"it's","at":"2.5",)"
         R"("x":{"base64":"AP8="},"w":"7"})");
-  CHECK(shop.order("q", "two")["due"] == 1'796'083'200'500);
-  CHECK(shop.order("q", "3")["due"] == 1'796'115'600'000);
+  CHECK(shop.order("q", "two")["due"] == 2'111'702'400'500);
+  CHECK(shop.order("q", "3")["due"] == 2'111'734'800'000);
   CHECK_THAT(shop.order("q", "3")["payload"].get<std::string>(), Catch::Contains("\"note\":null"));
   CHECK_THAT(shop.run(library.query("SELECT * FROM loans ORDER BY rowid")).err,
              Catch::Contains("duelease: row 4: id is null"));

@@ -27,23 +27,23 @@ std::vector<std::string> import_of(std::vector<std::string> more) {
 
 TEST_CASE("each row becomes an order with the row as its payload", "[cli][import]") {
   const Shop shop;
-  write_file(shop.path("rows.csv"), "name,id,due\n\"a, \"\"b\"\"\",1,2026-12-01\nc,2,1796083200\n");
+  write_file(shop.path("rows.csv"), "name,id,due\n\"a, \"\"b\"\"\",1,2036-12-01\nc,2,2111702400\n");
   const Ran ran = shop.ask(import_of({shop.path("rows.csv").string(), "--priority", "9", "--tries", "2"}));
   CHECK(ran.exit == 0);
   check_counts(ran, 2, 2, 0, 0, 0);
   const json order = shop.order("q", "1");
-  CHECK(order["payload"] == R"({"name":"a, \"b\"","id":"1","due":"2026-12-01"})");
-  CHECK(order["due"] == 1'796'083'200'000);
+  CHECK(order["payload"] == R"({"name":"a, \"b\"","id":"1","due":"2036-12-01"})");
+  CHECK(order["due"] == 2'111'702'400'000);
   CHECK(order["priority"] == 9);
   CHECK(order["tries"] == 2);
-  CHECK(shop.order("q", "2")["due"] == 1'796'083'200'000);
+  CHECK(shop.order("q", "2")["due"] == 2'111'702'400'000);
 }
 
 TEST_CASE("duplicates are refused by name with the state of what blocks them", "[cli][import]") {
   const Shop shop;
   shop.schedule("q", "9");
   REQUIRE(shop.run({"work", "--queue", "q", "--exec", "true", "--drain"}).exit == 0);
-  const std::string rows = "id,due\n1,2026-12-01\n2,2026-12-01\n1,2026-12-02\n9,2026-12-03\n";
+  const std::string rows = "id,due\n1,2036-12-01\n2,2036-12-01\n1,2036-12-02\n9,2036-12-03\n";
   const Ran ran = shop.ask(import_of({"-"}), rows);
   CHECK(ran.exit == 0);
   check_counts(ran, 4, 2, 0, 2, 0);
@@ -54,7 +54,7 @@ TEST_CASE("duplicates are refused by name with the state of what blocks them", "
   CHECK(refused[1] ==
         json{{"event", "refused"}, {"line", 5}, {"id", "9"}, {"state", "SUCCESS"}, {"blocker", "9"}});
   CHECK(summary_of(ran)["refused_by_state"] == json{{"WAIT", 1}, {"SUCCESS", 1}});
-  CHECK(shop.order("q", "1")["due"] == 1'796'083'200'000);
+  CHECK(shop.order("q", "1")["due"] == 2'111'702'400'000);
 
   const Ran shown = shop.run(import_of({"-"}), rows);
   CHECK(shown.exit == 0);
@@ -66,7 +66,7 @@ TEST_CASE("duplicates are refused by name with the state of what blocks them", "
 TEST_CASE("a person sees the first 20 refused, or all of them when asked", "[cli][import]") {
   const Shop shop;
   std::string rows = "id,due\n";
-  for (int i = 0; i < 31; ++i) rows += "same,2026-12-01\n";
+  for (int i = 0; i < 31; ++i) rows += "same,2036-12-01\n";
   const auto lines_with = [](const std::string& text, const std::string& word) {
     int count = 0;
     for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
@@ -82,8 +82,8 @@ TEST_CASE("a person sees the first 20 refused, or all of them when asked", "[cli
 TEST_CASE("bad rows are named with line and value, and the others are scheduled", "[cli][import]") {
   const Shop shop;
   const std::string rows =
-      "id,due,note\n1,soon,x\n2,2026-12-01\n3,2026-12-01,\"two\nlines\"\n,2026-12-01,x\n" +
-      std::string(256, 'i') + ",2026-12-01,x\n6,2026-02-30,x\n7,2026-12-01,x\n";
+      "id,due,note\n1,soon,x\n2,2036-12-01\n3,2036-12-01,\"two\nlines\"\n,2036-12-01,x\n" +
+      std::string(256, 'i') + ",2036-12-01,x\n6,2026-02-30,x\n7,2036-12-01,x\n";
   const Ran ran = shop.ask(import_of({"-"}), rows);
   CHECK(ran.exit == 3);
   check_counts(ran, 7, 2, 0, 0, 5);
@@ -108,7 +108,7 @@ TEST_CASE("bad rows are named with line and value, and the others are scheduled"
 
 TEST_CASE("a strict import stops at the first bad row", "[cli][import]") {
   const Shop shop;
-  const Ran ran = shop.ask(import_of({"-", "--strict"}), "id,due\n1,2026-12-01\n2,soon\n3,2026-12-01\n");
+  const Ran ran = shop.ask(import_of({"-", "--strict"}), "id,due\n1,2036-12-01\n2,soon\n3,2036-12-01\n");
   CHECK(ran.exit == 3);
   check_counts(ran, 2, 1, 0, 0, 1);
   CHECK(shop.stats("q")["WAIT"] == 1);
@@ -118,7 +118,7 @@ TEST_CASE("a row that the queue refuses is a bad row", "[cli][import]") {
   const Shop shop;
   REQUIRE(shop.run({"queue", "set", "q", "--payload-max", "40"}).exit == 0);
   const Ran ran = shop.ask(import_of({"-"}),
-                           "id,due\n1,2026-12-01\n22222222222222222222222222,2026-12-01\n3,2026-12-01\n");
+                           "id,due\n1,2036-12-01\n22222222222222222222222222,2036-12-01\n3,2036-12-01\n");
   CHECK(ran.exit == 3);
   check_counts(ran, 3, 2, 0, 0, 1);
   CHECK(events_of(ran, "bad")[0]["line"] == 3);
@@ -127,14 +127,14 @@ TEST_CASE("a row that the queue refuses is a bad row", "[cli][import]") {
 TEST_CASE("several columns form the key", "[cli][import]") {
   const Shop shop;
   const std::string rows =
-      "id,due,site,lot\n1,2026-12-01,S,a|b\n2,2026-12-01,S|a,b\n3,2026-12-01,S,a|b\n4,2026-12-01,,\n5,2026-"
+      "id,due,site,lot\n1,2036-12-01,S,a|b\n2,2036-12-01,S|a,b\n3,2036-12-01,S,a|b\n4,2036-12-01,,\n5,2036-"
       "12-01,,\n";
   const Ran ran = shop.ask(import_of({"-", "--key", "site,lot"}), rows);
   CHECK(ran.exit == 0);
   check_counts(ran, 5, 4, 0, 1, 0);
   CHECK(events_of(ran, "refused")[0]["id"] == "3");
   CHECK(events_of(ran, "refused")[0]["blocker"] == "1");
-  CHECK_THAT(shop.run(import_of({"-", "--key", "site,lot"}), "id,due,site,lot\n9,2026-12-01,S,a|b\n").out,
+  CHECK_THAT(shop.run(import_of({"-", "--key", "site,lot"}), "id,due,site,lot\n9,2036-12-01,S,a|b\n").out,
              Catch::Contains("refused 9 (line 2): blocked by 1, WAIT\n"));
   CHECK(shop.order("q", "1")["key"] == "S|a\\|b");
   CHECK(shop.order("q", "4")["key"].is_null());
@@ -142,19 +142,19 @@ TEST_CASE("several columns form the key", "[cli][import]") {
 
 TEST_CASE("an upsert moves what waits", "[cli][import]") {
   const Shop shop;
-  REQUIRE(shop.run(import_of({"-"}), "id,due\n1,2026-12-01\n").exit == 0);
-  const Ran ran = shop.ask(import_of({"-", "--upsert"}), "id,due\n1,2026-12-02\n2,2026-12-01\n");
+  REQUIRE(shop.run(import_of({"-"}), "id,due\n1,2036-12-01\n").exit == 0);
+  const Ran ran = shop.ask(import_of({"-", "--upsert"}), "id,due\n1,2036-12-02\n2,2036-12-01\n");
   check_counts(ran, 2, 1, 1, 0, 0);
-  CHECK(shop.order("q", "1")["due"] == 1'796'083'200'000 + 86'400'000);
+  CHECK(shop.order("q", "1")["due"] == 2'111'702'400'000 + 86'400'000);
 }
 
 TEST_CASE("numbers are read in the unit that is asked for", "[cli][import]") {
   const Shop shop;
-  const std::string rows = "id,due\n1,1796083200\n";
+  const std::string rows = "id,due\n1,2111702400\n";
   REQUIRE(shop.run(import_of({"-", "--due-unit", "ms"}), rows).exit == 0);
-  CHECK(shop.order("q", "1")["due"] == 1'796'083'200);
+  CHECK(shop.order("q", "1")["due"] == 2'111'702'400);
   REQUIRE(shop.run(import_of({"-", "--due-unit", "s", "--upsert"}), rows).exit == 0);
-  CHECK(shop.order("q", "1")["due"] == 1'796'083'200'000);
+  CHECK(shop.order("q", "1")["due"] == 2'111'702'400'000);
   CHECK(shop.run(import_of({"-", "--due-unit", "h"}), rows).exit == 2);
 }
 
@@ -162,10 +162,10 @@ TEST_CASE("files as spreadsheets write them", "[cli][import]") {
   const Shop shop;
   const Ran ran =
       shop.ask(import_of({"-", "--delimiter", ";"}),
-               "\xEF\xBB\xBF\"id\";due;name\r\n1;2026-12-01 09:00;M\xFCller\r\n2;2026-12-01;\"a\r\nb\"\r\n");
+               "\xEF\xBB\xBF\"id\";due;name\r\n1;2036-12-01 09:00;M\xFCller\r\n2;2036-12-01;\"a\r\nb\"\r\n");
   CHECK(ran.exit == 0);
   check_counts(ran, 2, 2, 0, 0, 0);
-  CHECK(shop.order("q", "1")["due"] == 1'796'115'600'000);
+  CHECK(shop.order("q", "1")["due"] == 2'111'734'800'000);
   CHECK(json::parse(shop.order("q", "1")["payload"].get<std::string>())["name"]["base64"] == "TfxsbGVy");
 }
 
@@ -174,14 +174,14 @@ TEST_CASE("a file that cannot be used ends with 3, wrong words with 2", "[cli][i
   CHECK(shop.run(import_of({"-"}), "").exit == 3);
   CHECK(shop.run(import_of({shop.path("none.csv").string()})).exit == 3);
   CHECK(shop.run(import_of({shop.path("").string()})).exit == 3);
-  const Ran header = shop.run(import_of({"-"}), "ID,due\n1,2026-12-01\n");
+  const Ran header = shop.run(import_of({"-"}), "ID,due\n1,2036-12-01\n");
   CHECK(header.exit == 3);
   CHECK_THAT(header.err, Catch::Contains("no column \"id\"") && Catch::Contains("\"ID\""));
   CHECK(shop.run({"import", "--queue", "no spaces", "--id", "id", "--due", "due", "-"}, "id,due\n").exit ==
         2);
   CHECK(shop.run({"import", "--queue", "q", "--id", "id", "-"}, "id,due\n").exit == 2);
 
-  const Ran open = shop.ask(import_of({"-"}), "id,due\n1,2026-12-01\n2,\"2026-12-01\n3,2026-12-01\n");
+  const Ran open = shop.ask(import_of({"-"}), "id,due\n1,2036-12-01\n2,\"2036-12-01\n3,2036-12-01\n");
   CHECK(open.exit == 3);
   CHECK_THAT(open.err, Catch::Contains("line 3: a quote that is never closed"));
   check_counts(open, 1, 1, 0, 0, 0);
@@ -190,7 +190,7 @@ TEST_CASE("a file that cannot be used ends with 3, wrong words with 2", "[cli][i
 TEST_CASE("many batches answer in the order of the file", "[cli][import]") {
   const Shop shop;
   std::string rows = "id,due\n";
-  for (int i = 0; i < 2'500; ++i) rows += std::to_string(i % 1'700) + ",2026-12-01\n";
+  for (int i = 0; i < 2'500; ++i) rows += std::to_string(i % 1'700) + ",2036-12-01\n";
   const Ran ran = shop.ask(import_of({"-", "--durability", "none"}), rows);
   CHECK(ran.exit == 0);
   check_counts(ran, 2'500, 1'700, 0, 800, 0);
@@ -212,7 +212,7 @@ TEST_CASE("an import that is interrupted tells what it did", "[cli][import]") {
   const int rows = ::open(pipe.c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(rows >= 0);
   std::string text = "id,due\n";
-  for (int i = 0; i < 1'000; ++i) text += std::to_string(i) + ",2026-12-01\n0,bad\n";
+  for (int i = 0; i < 1'000; ++i) text += std::to_string(i) + ",2036-12-01\n0,bad\n";
   REQUIRE(::write(rows, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   // It is in the middle of the import once it has told of a bad row.
   REQUIRE(eventually([&] { return importing->out_so_far().find("\"line\":3,") != std::string::npos; }));
@@ -227,7 +227,7 @@ TEST_CASE("an import that is interrupted tells what it did", "[cli][import]") {
 TEST_CASE("an import whose reports nobody reads goes on, and ends with 4", "[cli][import]") {
   const Shop shop;
   std::string rows = "id,due\n";
-  for (int i = 0; i < 20'000; ++i) rows += std::to_string(i % 10'000) + ",2026-12-01\n";
+  for (int i = 0; i < 20'000; ++i) rows += std::to_string(i % 10'000) + ",2036-12-01\n";
   std::vector<std::string> arguments = import_of({"-", "--durability", "none", "--verbose"});
   const Ran ran = shop.run_in_shell("{ \"$@\"; echo $? >&2; } | :", arguments, rows);
   CHECK(ran.err == "duelease: cannot write to standard output: Broken pipe\n4\n");

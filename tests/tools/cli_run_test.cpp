@@ -102,7 +102,7 @@ TEST_CASE("an import joins a run, or ends when it cannot", "[cli][run][import]")
   const Shop shop;
   const auto import = [&shop](const std::string& run) {
     return shop.ask({"import", "--queue", "q", "--id", "id", "--due", "due", "--run", run, "-"},
-                    "id,due\n1,2026-12-01\n2,2026-12-01\n");
+                    "id,due\n1,2036-12-01\n2,2036-12-01\n");
   };
   const Ran none = import("r");
   CHECK(none.exit == 1);

@@ -1,0 +1,77 @@
+#include "store/rocks_layout.h"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "store/hash_memtable.h"
+#include "store/rocks_log.h"
+
+namespace duelease::store {
+
+namespace {
+
+// Each write touches rows of `meta`, and one of a run those of `runs`, again and again: see hash_memtable.h.
+bool is_rewritten_often(Family family) { return family == Family::meta || family == Family::runs; }
+
+// Families from which rows are deleted at the front, again and again: a file that is mostly tombstones
+// is compacted early, or the head of a queue would lie behind all that was ever claimed.
+bool fills_with_tombstones(Family family) { return family == Family::queue || family == Family::leases; }
+
+rocksdb::CompressionType compression() {
+  const std::vector<rocksdb::CompressionType> available = rocksdb::GetSupportedCompressions();
+  const auto lz4 = std::find(available.begin(), available.end(), rocksdb::kLZ4Compression);
+  return lz4 != available.end() ? *lz4 : rocksdb::kNoCompression;
+}
+
+}  // namespace
+
+rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& options,
+                                            const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions out;
+  out.write_buffer_size = options.memtable_bytes / 2;
+  out.disable_auto_compactions = !options.compacts;
+  out.compression = compression();
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;  // Else their memory would grow with the store.
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.format_version = 5;
+  if (family != Family::queue) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  if (!is_rewritten_often(family)) {
+    out.memtable_factory = std::make_shared<HashMemtableFactory>(options.memtable_bytes);
+  }
+  if (fills_with_tombstones(family)) {
+    constexpr std::size_t window = 4096;
+    constexpr std::size_t tombstones = 1024;
+    out.table_properties_collector_factories.push_back(
+        rocksdb::NewCompactOnDeletionCollectorFactory(window, tombstones));
+  }
+  return out;
+}
+
+rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
+  rocksdb::DBOptions out;
+  out.env = env;
+  out.create_if_missing = options.create_if_missing;
+  out.create_missing_column_families = true;
+  out.db_write_buffer_size = options.memtable_bytes;
+  out.max_total_wal_size = 4 * options.memtable_bytes;
+  out.allow_concurrent_memtable_write = false;  // One writer; the memtables need it.
+  out.max_background_jobs = 2;
+  // RocksDB's own log file aborts the process (where assertions are on, as in Debian's build) once a write
+  // to it has failed, as on a full disk. What goes wrong we learn from the calls.
+  out.info_log = std::make_shared<NoInfoLog>();
+  // A power cut tears the end of the log: what follows the tear was never acknowledged. The first record
+  // that does not check out ends the log.
+  out.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  return out;
+}
+
+}  // namespace duelease::store
