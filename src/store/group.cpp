@@ -12,6 +12,7 @@ namespace duelease::store {
 namespace {
 
 constexpr std::size_t slots_min = 1024;
+constexpr std::ptrdiff_t few = 16;
 
 bool walked(Family family) {
   return family == Family::queue || family == Family::history || family == Family::runs;
@@ -88,9 +89,9 @@ void Group::set(Family family, std::string key, std::optional<std::string> value
     return;
   }
   const auto position = static_cast<std::uint32_t>(changes_.size());
-  slot = {hash, position + 1};
-  if (walked(family)) walked_[static_cast<std::size_t>(family)].positions.push_back(position);
   changes_.push_back(Change{family, std::move(key), std::move(value)});
+  if (walked(family)) walked_[static_cast<std::size_t>(family)].positions.push_back(position);
+  slot = {hash, position + 1};
 }
 
 std::uint32_t Group::hash_of(Family family, std::string_view key) const {
@@ -145,7 +146,12 @@ std::unique_ptr<Cursor> Group::scan(Family family, std::string_view from, std::s
 const Group::Positions& Group::in_order(Family family) const {
   Walked& walked = walked_[static_cast<std::size_t>(family)];
   const auto by_key = [this](std::uint32_t a, std::uint32_t b) { return changes_[a].key < changes_[b].key; };
-  const auto added = walked.positions.begin() + static_cast<std::ptrdiff_t>(walked.sorted);
+  auto added = walked.positions.begin() + static_cast<std::ptrdiff_t>(walked.sorted);
+  if (walked.positions.end() - added <= few) {  // As when walks and changes take turns.
+    for (; added != walked.positions.end(); ++added) {
+      std::rotate(std::upper_bound(walked.positions.begin(), added, *added, by_key), added, added + 1);
+    }
+  }
   std::sort(added, walked.positions.end(), by_key);
   std::inplace_merge(walked.positions.begin(), added, walked.positions.end(), by_key);
   walked.sorted = walked.positions.size();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <ranges>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t chain_bytes = 512;
 constexpr std::size_t chains_min = 64;
+constexpr std::size_t chain_steps_max = 64;  // As long as a look into all sheets.
 
 // Sorted while it is in the processor's nearest cache.
 constexpr std::size_t pad_rows = 512;
@@ -41,9 +43,8 @@ struct Key {
 
 Key key_of(std::string_view with_tag) {
   Key out{with_tag.substr(0, with_tag.size() - 8), 0};
-  for (std::size_t i = with_tag.size(); i > with_tag.size() - 8; --i) {
-    out.tag = out.tag << 8 | static_cast<unsigned char>(with_tag[i - 1]);
-  }
+  std::memcpy(&out.tag, with_tag.data() + out.user.size(), sizeof(out.tag));
+  if constexpr (std::endian::native == std::endian::big) out.tag = __builtin_bswap64(out.tag);
   return out;
 }
 
@@ -80,7 +81,7 @@ const char* next_in_chain(const char* row) {
 class Chains {
  public:
   explicit Chains(std::size_t count)
-      : mask_(count - 1), heads_(static_cast<const char**>(std::calloc(count, sizeof(const char*)))) {
+      : count_(count), heads_(static_cast<const char**>(std::calloc(count, sizeof(const char*)))) {
     if (!heads_) throw std::bad_alloc();
   }
 
@@ -91,19 +92,21 @@ class Chains {
     head.store(row, std::memory_order_release);
   }
 
-  // The latest row of this key that is not later than the tag; null: there is none.
-  const char* find(const Key& key) const {
+  // The latest row of this key that is not later than the tag; null: there is none. Nothing: the chain is too long to
+  // go through, for its keys were chosen so, or one was written again and again.
+  std::optional<const char*> find(const Key& key) const {
     return find_from(head_of(key.user).load(std::memory_order_acquire), key);
   }
-  static const char* find_from(const char* row, const Key& key) {
-    for (; row != nullptr; row = next_in_chain(row)) {
+  static std::optional<const char*> find_from(const char* row, const Key& key) {
+    for (std::size_t steps = 0; row != nullptr; row = next_in_chain(row)) {
+      if (++steps > chain_steps_max) return std::nullopt;
       const Key found = key_of(row);
       if (found.tag <= key.tag && found.user == key.user) break;  // Later rows are in front.
     }
     return row;
   }
 
-  std::size_t bytes() const { return (mask_ + 1) * sizeof(const char*); }
+  std::size_t bytes() const { return count_ * sizeof(const char*); }
 
  private:
   struct FreeZeros {
@@ -111,12 +114,12 @@ class Chains {
   };
 
   std::atomic_ref<const char*> head_of(std::string_view user) const {
-    return std::atomic_ref<const char*>(heads_.get()[std::hash<std::string_view>{}(user)&mask_]);
+    return std::atomic_ref<const char*>(heads_.get()[std::hash<std::string_view>{}(user) & (count_ - 1)]);
   }
 
-  const std::size_t mask_;
-  const std::unique_ptr<const char*[], FreeZeros>
-      heads_;  // Zeros that take no memory until they are written.
+  const std::size_t count_;  // A power of two.
+  // Zeros that take no memory until they are written.
+  const std::unique_ptr<const char*[], FreeZeros> heads_;
 };
 
 // ---- Sheets -------------------------------------------------------------------------------------
@@ -207,14 +210,21 @@ using Sheets = std::vector<std::shared_ptr<const Sheet>>;
 
 // ---- Walks --------------------------------------------------------------------------------------
 
-struct Free {
-  void operator()(void* memory) const { ::operator delete(memory); }
-};
-
 // RocksDB wants its iterators in memory of an arena of its, calls the destructor, and does not delete. But the arena is
 // of a class that it does not show. So an iterator comes from the heap, and its memory is freed by the next one that
 // is destroyed in this thread, or by the end of the thread: the first moments at which it is surely done with.
-thread_local std::unique_ptr<void, Free> done_with;
+thread_local bool thread_ends = false;
+
+struct DoneWith {
+  void* memory = nullptr;
+
+  ~DoneWith() {
+    ::operator delete(memory);
+    thread_ends = true;  // What is destroyed still later is left to the end of the process.
+  }
+  void take(void* next) { ::operator delete(std::exchange(memory, next)); }
+};
+thread_local DoneWith done_with;
 
 // Over what was there when it began. Of each sheet it knows the first row that is not before the current one; the
 // current one is the least of these.
@@ -224,7 +234,9 @@ class Walk final : public rocksdb::MemTableRep::Iterator {
     for (std::shared_ptr<const Sheet>& sheet : sheets) parts_.push_back({std::move(sheet), 0, {}});
     heap_.reserve(parts_.size());
   }
-  ~Walk() override { done_with.reset(this); }
+  ~Walk() override {
+    if (!thread_ends) done_with.take(this);
+  }
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
@@ -312,31 +324,6 @@ class Walk final : public rocksdb::MemTableRep::Iterator {
   const Later later_{parts_};
 };
 
-// The rows of one key, from the latest that is asked for to the oldest. RocksDB takes it for an iterator (see Get()).
-class Lookup final : public rocksdb::MemTableRep::Iterator {
- public:
-  explicit Lookup(const Chains& chains) : chains_(chains) {}
-
-  // It lies in memory that is not on the heap.
-  static void operator delete(void*) {}
-
-  bool Valid() const override { return row_ != nullptr; }
-  const char* key() const override { return row_; }
-  void Next() override { row_ = Chains::find_from(next_in_chain(row_), key_of(row_)); }
-  void Seek(const rocksdb::Slice& with_tag, const char*) override {
-    row_ = chains_.find(key_of({with_tag.data(), with_tag.size()}));
-  }
-
-  void Prev() override { std::abort(); }
-  void SeekForPrev(const rocksdb::Slice&, const char*) override { std::abort(); }
-  void SeekToFirst() override { std::abort(); }
-  void SeekToLast() override { std::abort(); }
-
- private:
-  const Chains& chains_;
-  const char* row_ = nullptr;
-};
-
 // ---- The memtable -------------------------------------------------------------------------------
 
 class HashMemtable final : public rocksdb::MemTableRep {
@@ -351,7 +338,8 @@ class HashMemtable final : public rocksdb::MemTableRep {
     return *row;
   }
 
-  void Insert(rocksdb::KeyHandle handle) override {
+  // An exception half-way would leave RocksDB with half a write; what is acknowledged is in the log.
+  void Insert(rocksdb::KeyHandle handle) noexcept override {
     auto* const row = static_cast<char*>(handle);
     chains_.add(row);
     const std::size_t count = pad_->count.load(std::memory_order_relaxed);
@@ -362,19 +350,36 @@ class HashMemtable final : public rocksdb::MemTableRep {
 
   bool Contains(const char* row) const override {
     const Key key = key_of(row);
-    const char* const found = chains_.find(key);
+    const char* const found = find(key);
     return found != nullptr && key_of(found).tag == key.tag;
+  }
+
+  // The latest row of this key that is not later than the tag; null: there is none.
+  const char* find(const Key& key) const {
+    const std::optional<const char*> found = chains_.find(key);
+    return found ? *found : find_in_order(key);
+  }
+  // The next older row of the same key.
+  const char* find_older(const char* row) const {
+    Key key = key_of(row);
+    if (key.tag-- == 0) return nullptr;
+    const std::optional<const char*> found = Chains::find_from(next_in_chain(row), key);
+    return found ? *found : find_in_order(key);
   }
 
   // What to look for lies in a class that RocksDB does not show. Its own Get() knows, and asks for an iterator to go
   // by; it has none of its own kind to offer, and does not delete what it gets. So it gets one that is not on the heap.
-  Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
-    if (arena != nullptr) return GetIterator(arena);
-    alignas(Lookup) static thread_local std::array<std::byte, sizeof(Lookup)> memory;
-    return ::new (memory.data()) Lookup(chains_);
+  Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override;
+
+  Iterator* GetIterator(rocksdb::Arena*) override { return new Walk(all_sheets()); }
+
+  std::size_t ApproximateMemoryUsage() override {
+    return chains_.bytes() + bytes_.load(std::memory_order_relaxed);
   }
 
-  Iterator* GetIterator(rocksdb::Arena*) override {
+ private:
+  // Those there are, and a sorted copy of the pad.
+  Sheets all_sheets() const {
     Sheets sheets;
     std::shared_ptr<const Pad> pad;
     {
@@ -385,14 +390,21 @@ class HashMemtable final : public rocksdb::MemTableRep {
     if (const std::size_t count = pad->count.load(std::memory_order_acquire); count > 0) {
       sheets.push_back(Sheet::of(*pad, count));
     }
-    return new Walk(std::move(sheets));
+    return sheets;
   }
 
-  std::size_t ApproximateMemoryUsage() override {
-    return chains_.bytes() + bytes_.load(std::memory_order_relaxed);
+  const char* find_in_order(const Key& key) const {
+    const char* latest = nullptr;
+    for (const std::shared_ptr<const Sheet>& sheet : all_sheets()) {
+      const std::size_t at = sheet->lower_bound(key);
+      if (at == sheet->size()) continue;
+      const Key found = key_of(sheet->row(at));
+      if (found.user != key.user) continue;
+      if (latest == nullptr || found.tag > key_of(latest).tag) latest = sheet->row(at);
+    }
+    return latest;
   }
 
- private:
   // The full pad becomes a sheet, and sheets of a size become one.
   void begin_pad() {
     Sheets sheets = sheets_;
@@ -412,10 +424,42 @@ class HashMemtable final : public rocksdb::MemTableRep {
 
   Chains chains_;
   std::atomic<std::size_t> bytes_ = sizeof(Pad);
-  std::mutex mutex_;  // Held by the writer to change the two below, by others to read them.
+  mutable std::mutex mutex_;  // Held by the writer to change the two below, by others to read them.
   Sheets sheets_;
   std::shared_ptr<Pad> pad_;
 };
+
+// The rows of one key, from the latest that is asked for to the oldest. RocksDB takes it for an iterator: see
+// GetDynamicPrefixIterator().
+class Lookup final : public rocksdb::MemTableRep::Iterator {
+ public:
+  explicit Lookup(const HashMemtable& memtable) : memtable_(memtable) {}
+
+  // It lies in memory that is not on the heap.
+  static void operator delete(void*) {}
+
+  bool Valid() const override { return row_ != nullptr; }
+  const char* key() const override { return row_; }
+  void Seek(const rocksdb::Slice& with_tag, const char*) override {
+    row_ = memtable_.find(key_of({with_tag.data(), with_tag.size()}));
+  }
+  void Next() override { row_ = memtable_.find_older(row_); }
+
+  void Prev() override { std::abort(); }
+  void SeekForPrev(const rocksdb::Slice&, const char*) override { std::abort(); }
+  void SeekToFirst() override { std::abort(); }
+  void SeekToLast() override { std::abort(); }
+
+ private:
+  const HashMemtable& memtable_;
+  const char* row_ = nullptr;
+};
+
+rocksdb::MemTableRep::Iterator* HashMemtable::GetDynamicPrefixIterator(rocksdb::Arena* arena) {
+  if (arena != nullptr) return GetIterator(arena);
+  alignas(Lookup) static thread_local std::array<std::byte, sizeof(Lookup)> memory;
+  return ::new (memory.data()) Lookup(*this);
+}
 
 }  // namespace
 

@@ -16,8 +16,11 @@ namespace duelease::store {
 
 namespace {
 
-// Each write touches rows of `meta`, and one of a run those of `runs`, again and again: see hash_memtable.h.
-bool is_rewritten_often(Family family) { return family == Family::meta || family == Family::runs; }
+// Each write touches rows of `meta`, and one of a run those of `runs`, again and again, and so may users with those of
+// `app`: see hash_memtable.h.
+bool is_rewritten_often(Family family) {
+  return family == Family::meta || family == Family::runs || family == Family::app;
+}
 
 // Families from which rows are deleted at the front, again and again: a file that is mostly tombstones
 // is compacted early, or the head of a queue would lie behind all that was ever claimed.

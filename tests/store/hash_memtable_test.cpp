@@ -220,11 +220,32 @@ TEST_CASE("what goes to a table is what the memtable held", "[memtable]") {
   CHECK((forward(*db.walk()) == rows));
 }
 
-TEST_CASE("a row that is written many times is found as it was written last", "[memtable]") {
+TEST_CASE("a row that is written many times is found as it was written last, and as it was at any time",
+          "[memtable]") {
   Database db;
-  for (int i = 0; i < 3'000; ++i) db.put("same", std::to_string(i));
+  std::vector<const rocksdb::Snapshot*> snapshots;
+  for (int i = 0; i < 3'000; ++i) {
+    db.put("same", std::to_string(i));
+    if (i % 100 == 0) snapshots.push_back(db->GetSnapshot());
+  }
   CHECK(db.get("same") == "2999");
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    CHECK(db.get("same", snapshots[i]) == std::to_string(100 * i));
+    CHECK(forward(*db.walk(snapshots[i])) == Rows{{"same", std::to_string(100 * i)}});
+    db->ReleaseSnapshot(snapshots[i]);
+  }
   CHECK(forward(*db.walk()) == Rows{{"same", "2999"}});
+}
+
+TEST_CASE("rows behind a chain that is too long to go through are found all the same", "[memtable]") {
+  Database db(8 * 1024 * 1024);  // 16,384 chains: with each of the five that get long some keys share it.
+  constexpr int keys = 20'000;
+  for (int key = 0; key < keys; ++key) db.put("k" + std::to_string(key), std::to_string(key));
+  for (int i = 0; i < 1'000; ++i) {
+    for (int key = 0; key < 5; ++key) db.put("hot" + std::to_string(key), std::to_string(i));
+  }
+  for (int key = 0; key < keys; ++key) REQUIRE(db.get("k" + std::to_string(key)) == std::to_string(key));
+  for (int key = keys; key < 2 * keys; ++key) REQUIRE_FALSE(db.get("k" + std::to_string(key)));
 }
 
 TEST_CASE("readers see whole groups while the writer goes on", "[memtable]") {
