@@ -256,6 +256,7 @@ TEST_CASE("readers see whole groups while the writer goes on", "[memtable]") {
   std::atomic<int> walks = 0;
   std::vector<std::thread> readers;
   std::atomic<bool> torn = false;
+  readers.reserve(3);
   for (int reader = 0; reader < 3; ++reader) {
     readers.emplace_back([&, reader] {
       Random random(static_cast<unsigned>(reader));
