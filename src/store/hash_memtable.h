@@ -10,7 +10,7 @@
 // Threads: one writes, any number read, as RocksDB does with allow_concurrent_memtable_write off.
 // Only for families in the order of bytes (RocksDB's BytewiseComparator, without timestamps), without MemPurge (rows must
 // come in the order of their sequence), and iterators are not to be refreshed. A look-up that meets a long chain looks
-// into the sheets instead, which takes some 10 us: so not for rows that all writes touch.
+// into the sheets instead, which takes some tens of us: so not for rows that all writes touch.
 // What pads, sheets and chains take, some 20 bytes a row, counts for the memtable of a family, but not for RocksDB's
 // limit on all of them.
 #pragma once
