@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "engine/reads.h"
+#include "engine/repair_report.h"
 #include "engine/repair_store.h"
 #include "store/keys.h"
 #include "store/records.h"
@@ -24,25 +25,9 @@ using namespace duelease;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using store::Family;
+using test::mended;
+using test::text_of;
 using test::World;
-
-namespace {
-
-std::uint64_t mended(const RepairReport& report, const std::string& invariant) {
-  for (const Repaired& line : report.invariants) {
-    if (line.invariant == invariant) return line.mended;
-  }
-  FAIL("no invariant " + invariant);
-  return 0;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ostringstream out;
-  out << std::ifstream(file).rdbuf();
-  return out.str();
-}
-
-}  // namespace
 
 namespace {
 
