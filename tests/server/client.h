@@ -185,6 +185,17 @@ class Client {
     char byte = 0;
     return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   }
+  // Takes the replies that have come, does not wait for more; how many they were.
+  std::size_t take_replies() {
+    char buffer[16 * 1024];
+    ssize_t got = 0;
+    while ((got = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT)) > 0) {
+      replies_.feed({buffer, static_cast<std::size_t>(got)});
+    }
+    std::size_t count = 0;
+    while (well(replies_.next())) ++count;
+    return count;
+  }
   // Waits for the server to close, behind all that it has said.
   bool closed_by_server() {
     char buffer[16 * 1024];

@@ -324,18 +324,17 @@ TEST_CASE("long walks of one client do not hold up the walks of others", "[serve
   for (int i = 0; i < 1000; ++i) orders += "SCHEDULE q " + std::to_string(i) + " +1h\n";
   other.send(orders);
   for (int i = 0; i < 1000; ++i) REQUIRE(other.reply() == "+SCHEDULED");
+  constexpr std::size_t many = 1000;
   std::string checks;
-  for (int i = 0; i < 32; ++i) checks += "CHECK\n";
+  for (std::size_t i = 0; i < many; ++i) checks += "CHECK\n";
   Client first(server.port());
   Client second(server.port());
-  const auto begin = std::chrono::steady_clock::now();
   first.send(checks);
   second.send(checks);
   first.reply();  // Both are being served.
   REQUIRE_THAT(other.ask("STATS q"), Catch::StartsWith("["));
-  const auto answered = std::chrono::steady_clock::now() - begin;
-  for (int i = 0; i < 31; ++i) first.reply();
-  CHECK(answered < (std::chrono::steady_clock::now() - begin) / 2);
+  // Counted, not timed: a machine under load is slow for all of them.
+  CHECK(first.take_replies() < many / 2);
 }
 
 TEST_CASE("a cursor that is none is shown as what it is", "[server]") {
