@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "store/backup_mark.h"
 #include "store/keys.h"
+#include "store/log_ahead.h"
 #include "store/log_tail.h"
 #include "store/open_folder.h"
 #include "store/records.h"
@@ -274,7 +275,7 @@ class RocksStore final : public Store {
 
   const std::unique_ptr<OpenFolder> open_folder_;  // Let go of last.
   // Used by db_, which must go first.
-  const std::unique_ptr<rocksdb::Env> env_;  // Empty: the machine's.
+  const std::unique_ptr<rocksdb::Env> env_;
   const std::unique_ptr<ContiguousLog> log_filter_;
   const std::shared_ptr<LogSwitches> log_switches_;
 
@@ -532,9 +533,9 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
       return accepted;
     };
   }
-  std::unique_ptr<rocksdb::Env> env;
-  if (options.file_system) env = rocksdb::NewCompositeEnv(options.file_system);
-  rocksdb::DBOptions db = db_options(options, env ? env.get() : rocksdb::Env::Default());
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<LogAhead>(
+      options.file_system ? options.file_system : rocksdb::FileSystem::Default(), options.log_zeros));
+  rocksdb::DBOptions db = db_options(options, env.get());
 
   const Result<bool> exists = find_store(path, options.create_if_missing);
   if (!exists) return Unexpected{exists.error()};

@@ -34,6 +34,7 @@ struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
+  std::size_t log_zeros = 256 * 1024;  // See log_ahead.h.
   // Off: tables stay as they are. A compaction that meets a damaged block ends all writing.
   bool compacts = true;
   // A store without any log file has lost it. Off: also then it opens, as a fresh copy of a backup must.

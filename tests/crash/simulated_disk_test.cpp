@@ -1,6 +1,7 @@
 // The disk that the crash tests trust: it keeps what was synced, and may lose all else.
 #include "support/simulated_disk.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -61,6 +62,35 @@ TEST_CASE("what was not synced may be lost, torn, scrambled or kept") {
     scrambled = scrambled || !all.starts_with(disk.image_after({Tail::scrambled, Names::kept, seed}).at("a"));
   }
   CHECK(scrambled);
+}
+
+TEST_CASE("of bytes changed in place the old ones may still be there") {
+  SimulatedDisk disk = disk_with_a();
+  disk.apply({.kind = Kind::append, .file = 1, .bytes = std::string(4096, '0')});
+  disk.apply({.kind = Kind::sync, .file = 1});
+  const std::string old = "safe" + std::string(4096, '0');
+  disk.apply({.kind = Kind::write, .file = 1, .bytes = std::string(2000, 'x'), .size = 4});
+  disk.apply({.kind = Kind::write, .file = 1, .bytes = std::string(3000, 'y'), .size = 2004});
+  const std::string now = "safe" + std::string(2000, 'x') + std::string(3000, 'y');
+  CHECK(disk.image_after({Tail::lost, Names::kept, 0}).at("a") == old);
+  CHECK(disk.image_after({Tail::whole, Names::kept, 0}).at("a") == now);
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const std::string torn = disk.image_after({Tail::torn, Names::kept, seed}).at("a");
+    const auto same =
+        static_cast<std::size_t>(std::mismatch(torn.begin(), torn.end(), now.begin()).first - torn.begin());
+    CHECK(torn.size() >= old.size());
+    CHECK(torn.substr(same) == (same < old.size() ? old.substr(same) : ""));
+    const std::string scrambled = disk.image_after({Tail::scrambled, Names::kept, seed}).at("a");
+    CHECK(scrambled.starts_with("safe"));
+  }
+  disk.apply({.kind = Kind::sync, .file = 1});
+  CHECK(disk.image_after({Tail::lost, Names::kept, 0}).at("a") == now);
+  disk.apply({.kind = Kind::write, .file = 1, .bytes = "z", .size = 10});
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {  // What was not written again is not at risk.
+    CHECK(disk.image_after({Tail::scrambled, Names::kept, seed}).at("a").substr(512) == now.substr(512));
+  }
+  disk.apply({.kind = Kind::truncate, .file = 1, .size = 11});
+  CHECK(disk.image_after({Tail::lost, Names::kept, 0}).at("a") == now.substr(0, 11));
 }
 
 TEST_CASE("a name is safe when its folder was synced") {

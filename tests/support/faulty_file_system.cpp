@@ -63,12 +63,18 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
                   IODebugContext* debug) override {
     return Append(bytes, options, debug);
   }
-  IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&, IODebugContext*) override {
-    return IOStatus::NotSupported("PositionedAppend");
+  IOStatus PositionedAppend(const Slice& bytes, std::uint64_t at, const IOOptions& options,
+                            IODebugContext* debug) override {
+    const auto write = [&](std::size_t size) {
+      return target()->PositionedAppend(Slice(bytes.data(), size), at, options, debug);
+    };
+    return disk_.run(
+        {.kind = Kind::write, .file = number_, .bytes = bytes.ToString(), .size = at},
+        [&] { return write(bytes.size()); }, [&] { return write(bytes.size() / 2).ok(); });
   }
-  IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&,
-                            const rocksdb::DataVerificationInfo&, IODebugContext*) override {
-    return IOStatus::NotSupported("PositionedAppend");
+  IOStatus PositionedAppend(const Slice& bytes, std::uint64_t at, const IOOptions& options,
+                            const rocksdb::DataVerificationInfo&, IODebugContext* debug) override {
+    return PositionedAppend(bytes, at, options, debug);
   }
   IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* debug) override {
     return disk_.run({.kind = Kind::truncate, .file = number_, .size = size},

@@ -18,33 +18,18 @@ std::size_t draw(std::mt19937_64& random, std::size_t max) {
   return static_cast<std::size_t>(random() % (max + 1));
 }
 
-// Sectors from `from` on go to the disk in any order; those that did not get there show zeros, or what
-// was there before.
-void scramble(std::string& bytes, std::size_t from, std::mt19937_64& random) {
+// Sectors from `from` on go to the disk in any order; those that did not get there show what was there before
+// (zeros, where nothing was), or garbage.
+void scramble(std::string& bytes, std::size_t from, const std::string& old, std::mt19937_64& random) {
   constexpr std::size_t sector = 512;
   while (from < bytes.size()) {
     const std::size_t end = std::min(bytes.size(), (from / sector + 1) * sector);
     const std::uint64_t fate = random() % 4;
     for (; from < end; ++from) {
-      if (fate == 0) bytes[from] = '\0';
+      if (fate == 0) bytes[from] = from < old.size() ? old[from] : '\0';
       if (fate == 1) bytes[from] = static_cast<char>(random() & 0xff);
     }
   }
-}
-
-std::string bytes_after(const std::string& bytes, std::size_t safe, PowerCut::Tail tail,
-                        std::mt19937_64& random) {
-  using Tail = PowerCut::Tail;
-  const std::size_t unsafe = bytes.size() - safe;
-  if (tail == Tail::mixed) {
-    constexpr Tail plain[] = {Tail::lost, Tail::torn, Tail::whole};
-    tail = plain[random() % std::size(plain)];
-  }
-  if (tail == Tail::lost) return bytes.substr(0, safe);
-  if (tail == Tail::whole) return bytes;
-  std::string out = bytes.substr(0, safe + draw(random, unsafe));
-  if (tail == Tail::scrambled) scramble(out, safe, random);
-  return out;
 }
 
 }  // namespace
@@ -74,10 +59,54 @@ void write_folder(const fs::path& folder, const Image& image) {
   }
 }
 
+// ---- One file -----------------------------------------------------------------------------------
+
+void SimulatedDisk::File::write(std::size_t at, const std::string& written) {
+  if (at > bytes.size()) throw std::logic_error("a write behind the end of a file");
+  if (at < changed_from) {
+    before.insert(0, bytes, at, changed_from - at);
+    changed_from = at;
+  }
+  bytes.replace(at, written.size(), written);  // As much as there is.
+  changed_to = std::max(changed_to, at + written.size());
+}
+
+void SimulatedDisk::File::truncate(std::size_t size) {
+  if (size >= bytes.size()) return;
+  bytes.resize(size);
+  changed_from = std::min(changed_from, size);
+  changed_to = std::min(changed_to, size);
+  before.resize(std::min(before.size(), size - changed_from));
+}
+
+void SimulatedDisk::File::sync() {
+  changed_from = bytes.size();
+  changed_to = 0;
+  before.clear();
+}
+
+std::string SimulatedDisk::File::after(PowerCut::Tail tail, std::mt19937_64& random) const {
+  using Tail = PowerCut::Tail;
+  if (tail == Tail::mixed) {
+    constexpr Tail plain[] = {Tail::lost, Tail::torn, Tail::whole};
+    tail = plain[random() % std::size(plain)];
+  }
+  if (tail == Tail::whole) return bytes;
+  const std::string old = bytes.substr(0, changed_from) + before;
+  if (tail == Tail::lost) return old;
+  const std::size_t torn_at = changed_from + draw(random, std::max(changed_to, changed_from) - changed_from);
+  std::string out = bytes.substr(0, torn_at);
+  if (tail == Tail::scrambled) scramble(out, changed_from, old, random);
+  if (torn_at < old.size()) out += old.substr(torn_at);
+  return out;
+}
+
+// ---- The disk -----------------------------------------------------------------------------------
+
 SimulatedDisk::SimulatedDisk(const Image& safe) {
   for (const auto& [name, bytes] : safe) {
     const FileNumber file = next_file();
-    files_.emplace(file, File{bytes, bytes.size()});
+    files_.emplace(file, File{bytes, bytes.size(), 0, {}});
     names_.emplace(name, file);
   }
   safe_names_ = names_;
@@ -96,18 +125,13 @@ void SimulatedDisk::apply(const DiskOperation& operation) {
       files_.try_emplace(operation.file);
       add_change({.set = operation.name, .file = operation.file});
       return;
-    case Kind::append: files_.at(operation.file).bytes += operation.bytes; return;
-    case Kind::truncate: {
+    case Kind::append: {
       File& file = files_.at(operation.file);
-      file.bytes.resize(std::min<std::size_t>(file.bytes.size(), operation.size));
-      file.safe = std::min(file.safe, file.bytes.size());
-      return;
+      return file.write(file.bytes.size(), operation.bytes);
     }
-    case Kind::sync: {
-      File& file = files_.at(operation.file);
-      file.safe = file.bytes.size();
-      return;
-    }
+    case Kind::write: return files_.at(operation.file).write(operation.size, operation.bytes);
+    case Kind::truncate: return files_.at(operation.file).truncate(operation.size);
+    case Kind::sync: return files_.at(operation.file).sync();
     case Kind::range_sync: return;  // Starts the writing, but promises nothing.
     case Kind::sync_folder: sync_folder(operation.name); return;
     case Kind::rename:
@@ -130,7 +154,7 @@ Image SimulatedDisk::image_after(const PowerCut& cut) const {
     const File& file = files_.at(number);
     const bool torn_only = cut.tail == PowerCut::Tail::scrambled && name.starts_with("MANIFEST");
     const PowerCut::Tail tail = torn_only ? PowerCut::Tail::torn : cut.tail;
-    image.emplace(name, bytes_after(file.bytes, file.safe, tail, random));
+    image.emplace(name, file.after(tail, random));
   }
   return image;
 }

@@ -2,17 +2,20 @@
 //
 // POSIX promises of a file only the bytes that an fsync of the file covered, and of its name only what
 // an fsync of its folder covered. So the disk keeps both apart from what the program sees: for each file
-// how many bytes are safe, for each folder which of its names are. Everything else may survive a power
+// which bytes are safe, for each folder which of its names are. Everything else may survive a power
 // cut, in whole, in part or not at all; PowerCut says which of these a test wants to see.
 //
-// Not simulated: bytes changed in place (nothing here does that), the making of folders (kept at once),
-// and disks that lie about an fsync.
+// A sync that is under way when the power goes may have got to any sector: of bytes that were changed in place the old
+// ones may still be there.
+//
+// Not simulated: the making of folders (kept at once), and disks that lie about an fsync.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,7 @@ struct DiskOperation {
   enum class Kind : std::uint8_t {
     create,
     append,
+    write,  // At an offset, up to the end of the file.
     truncate,
     sync,
     range_sync,
@@ -37,21 +41,21 @@ struct DiskOperation {
   FileNumber file = 0;      // All but sync_folder.
   std::string name = {};    // create, rename, remove, link; of the folder: sync_folder.
   std::string target = {};  // rename, link
-  std::string bytes = {};   // append
-  std::uint64_t size = 0;   // truncate
+  std::string bytes = {};   // append, write
+  std::uint64_t size = 0;   // truncate; of write: the offset
 };
 
 // Which of the states that a disk could be in after the power went.
 struct PowerCut {
-  // Of each file, beyond its safe bytes:
+  // Of each file, what was written since its last sync:
   enum class Tail : std::uint8_t {
-    lost,       // nothing
-    torn,       // a part, ending at any byte
-    whole,      // everything
-    mixed,      // of each file one of the above
-    scrambled,  // of each sector: its bytes, zeros, or garbage. Not of files named MANIFEST: RocksDB takes
-                // garbage at the end of one for damage and gives up. It writes them in pieces so small that
-                // no file system shows a length that it has not written; they are torn instead.
+    lost,   // nothing
+    torn,   // a part, ending at any byte
+    whole,  // everything
+    mixed,  // of each file one of the above
+    scrambled,  // of each sector: its bytes, what was there before, or garbage. Not of files named MANIFEST: RocksDB takes
+    // garbage at the end of one for damage and gives up. It writes them in pieces so small that
+    // no file system shows a length that it has not written; they are torn instead.
   };
   // Of names that came, went or changed since the last sync of their folder:
   enum class Names : std::uint8_t {
@@ -88,7 +92,16 @@ class SimulatedDisk {
  private:
   struct File {
     std::string bytes;
-    std::size_t safe = 0;
+    // What has changed since the last sync lies between these (no higher: nothing has), and behind the first this was
+    // there before.
+    std::size_t changed_from = 0;
+    std::size_t changed_to = 0;
+    std::string before;
+
+    void write(std::size_t at, const std::string& bytes);
+    void truncate(std::size_t size);
+    void sync();
+    std::string after(PowerCut::Tail tail, std::mt19937_64& random) const;
   };
   // One step in a folder, whole or not at all.
   struct NameChange {

@@ -1,0 +1,35 @@
+// store/log_ahead.h: RocksDB's log files, written over zeros that were put there before. For rocks_store.cpp alone.
+//
+// A sync of a file that has grown writes its bytes and, elsewhere on the disk, its new length. Zeros in front of
+// the end, a stretch at a time, leave just the bytes: that takes two thirds of the time for a small group.
+//
+// To RocksDB's reader zeros are no records. Behind a tear in the middle of the file they are what an old sector
+// is: see rocks_log.h.
+#pragma once
+
+#include <rocksdb/file_system.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace duelease::store {
+
+// The file system that a database is opened on.
+class LogAhead final : public rocksdb::FileSystemWrapper {
+ public:
+  // So many zeros at a time. 0: none.
+  LogAhead(const std::shared_ptr<rocksdb::FileSystem>& machine, std::size_t zeros)
+      : FileSystemWrapper(machine), zeros_(zeros) {}
+
+  const char* Name() const override { return "duelease.LogAhead"; }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+
+ private:
+  const std::size_t zeros_;
+};
+
+}  // namespace duelease::store
