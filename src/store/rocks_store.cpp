@@ -202,18 +202,12 @@ class RocksStore final : public Store {
   }
 
   Result<> write(std::span<const Change> changes) override {
-    // Sorted, so that a row goes into its memtable near the one before.
-    sorted_.clear();
-    for (const Change& change : changes) sorted_.push_back(&change);
-    std::stable_sort(sorted_.begin(), sorted_.end(), [](const Change* a, const Change* b) {
-      return a->family != b->family ? a->family < b->family : a->key < b->key;
-    });
     batch_.Clear();
     put_synced_mark(batch_, synced_.load(std::memory_order_relaxed));
-    for (const Change* change : sorted_) {
+    for (const Change& change : changes) {
       const rocksdb::Status added =
-          change->value ? batch_.Put(handle(change->family), slice(change->key), slice(*change->value))
-                        : batch_.Delete(handle(change->family), slice(change->key));
+          change.value ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
+                       : batch_.Delete(handle(change.family), slice(change.key));
       if (!added.ok()) return to_error(added, "collecting a write");
     }
     const rocksdb::Status status = db_->Write(rocksdb::WriteOptions{}, &batch_);
@@ -282,7 +276,6 @@ class RocksStore final : public Store {
   const std::unique_ptr<rocksdb::DB> db_;
   const Handles families_;
   // Of write(), for their memory is worth keeping.
-  std::vector<const Change*> sorted_;
   rocksdb::WriteBatch batch_;
   // Of RocksDB's sequence numbers, up to which all is on disk. sync() may run on several threads: a mark that
   // is too low for a moment proves less, and nothing wrong.
