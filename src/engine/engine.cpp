@@ -178,7 +178,9 @@ struct Engine::Impl {
         store(std::move(opened_store)),
         core(std::move(opened_core)) {
     if (!executor) own_thread.emplace();
-    writer.emplace(executor ? *executor : own_thread->executor(), *store, *core, options);
+    writer.emplace(executor ? *executor : own_thread->executor(),
+                   executor ? engine::Writer::Strand::shared : engine::Writer::Strand::may_sync, *store,
+                   *core, options);
   }
   ~Impl() {
     writer->close();

@@ -20,9 +20,10 @@ constexpr std::size_t groups_ahead_max = 4;
 
 constexpr std::size_t group_bytes_max = 16 * 1024 * 1024;
 
-// To write as much as this takes about as long as to wake a thread (some 10 us).
-constexpr std::size_t changes_written_on_strand_max = 32;
-constexpr std::size_t bytes_written_on_strand_max = 16 * 1024;
+// Of a small group. To write as much as this takes about as long as to wake two threads (some 50 us); measured
+// in batches of 1, 10 and 100.
+constexpr std::size_t small_group_changes_max = 100;
+constexpr std::size_t small_group_bytes_max = 48 * 1024;
 
 Replies all(std::size_t count, const Error& error) {
   return Replies(count, Result<Reply>(Unexpected{error}));
@@ -30,10 +31,12 @@ Replies all(std::size_t count, const Error& error) {
 
 }  // namespace
 
-Writer::Writer(boost::asio::any_io_executor executor, store::Store& store, Core& core, const Options& options)
+Writer::Writer(boost::asio::any_io_executor executor, Strand strand, store::Store& store, Core& core,
+               const Options& options)
     : options_(options),
       store_(store),
       strand_(boost::asio::make_strand(std::move(executor))),
+      small_groups_synced_by_(strand == Strand::may_sync ? SyncBy::strand_if_idle : SyncBy::thread),
       core_(core),
       timer_(strand_),
       damage_(core.damage()) {
@@ -48,7 +51,8 @@ void Writer::start_threads() {
   write_thread_ = std::thread([this] { write_loop(); });
   if (options_.durability == Durability::none) return;
   try {
-    sync_thread_ = std::thread([this] { sync_loop(); });
+    const bool waits = options_.durability == Durability::sync;
+    sync_thread_ = std::thread([this, waits] { waits ? sync_loop() : sync_at_intervals(); });
   } catch (const std::system_error&) {
     {
       const std::lock_guard lock(mutex_);
@@ -288,13 +292,15 @@ void Writer::take_served(Group& group) {
 // Closes the group of the core, and sees to it that it is written, and that the replies leave when they may.
 void Writer::write_group(Group group) {
   await_write();
-  const bool is_small = core_.group_bytes() <= bytes_written_on_strand_max;
+  const bool has_few_bytes = core_.group_bytes() <= small_group_bytes_max;
   std::span<const store::Change> changes;
   if (!has_failed_) changes = core_.begin_commit();
   group.wrote = !changes.empty();
   if (group.finished.empty() && !group.wrote) return;
   Write write{changes, std::move(group)};
-  if (is_small && changes.size() <= changes_written_on_strand_max) return write_now(std::move(write));
+  if (has_few_bytes && changes.size() <= small_group_changes_max) {
+    return hand_on(write_now(std::move(write)), small_groups_synced_by_);
+  }
   const std::lock_guard lock(mutex_);
   to_write_ = std::move(write);
   write_wanted_.notify_one();
@@ -369,15 +375,15 @@ void Writer::write_loop() {
     Write write = std::move(*std::exchange(to_write_, std::nullopt));
     writing_ = true;
     lock.unlock();
-    write_now(std::move(write));
+    hand_on(write_now(std::move(write)), SyncBy::thread);
     lock.lock();
     writing_ = false;
     write_done_.notify_all();
   }
 }
 
-// On the strand too, see write_group().
-void Writer::write_now(Write write) {
+// On the strand too, see write_group(). Answers the group of what was written.
+Writer::Group Writer::write_now(Write write) {
   if (!write.changes.empty() && !has_failed_) {
     if (Result<> written = store_.write(write.changes); !written) {
       fail_with(written.error());
@@ -385,18 +391,20 @@ void Writer::write_now(Write write) {
     }
   }
   if (const std::optional<Error> failed = failure()) spoil(write.group, *failed);
-  hand_on(std::move(write.group));
+  return std::move(write.group);
 }
 
-// A group that is written, to the sync thread or at once to those who asked.
-void Writer::hand_on(Group group) {
+// A group that is written, to the disk or at once to those who asked.
+void Writer::hand_on(Group group, SyncBy by) {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (failure_) spoil(group, *failure_);  // A sync may have failed since write_now() looked.
     if (options_.durability == Durability::sync) {
       // Also a group that wrote nothing waits for those before it.
-      if (group.wrote || !pending_.empty() || syncing_ > 0) {
+      const bool is_idle = pending_.empty() && syncing_ == 0;
+      if (group.wrote || !is_idle) {
         pending_.push_back(std::move(group));
+        if (is_idle && by == SyncBy::strand_if_idle) return sync_pending(lock);
         sync_wanted_.notify_one();
         return;
       }
@@ -416,40 +424,47 @@ void Writer::release(Group group) {
 void Writer::sync_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (options_.durability == Durability::sync) {
-      sync_wanted_.wait(lock, [this] { return !pending_.empty() || stop_syncing_; });
-      if (pending_.empty()) return;
-    } else {
-      sync_wanted_.wait_for(lock, options_.sync_interval, [this] { return stop_syncing_; });
-      if (!unsynced_ && stop_syncing_) return;
-      if (!unsynced_) continue;
-      unsynced_ = false;
-    }
-    std::deque<Group> covered = std::exchange(pending_, {});
-    syncing_ = covered.size();
-    std::optional<Error> failed = failure_;
-    bool just_failed = false;
-    lock.unlock();
+    sync_wanted_.wait(lock, [this] { return !pending_.empty() || stop_syncing_; });
+    if (pending_.empty()) return;
+    sync_pending(lock);
+  }
+}
 
-    if (!failed) {
-      if (Result<> synced = store_.sync(); !synced) {
-        fail_with(synced.error());
-        failed = failure();
-        just_failed = true;
-      }
-    }
-    for (Group& group : covered) {
-      if (failed) spoil(group, *failed);
-      release(std::move(group));
-    }
+void Writer::sync_at_intervals() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    sync_wanted_.wait_for(lock, options_.sync_interval, [this] { return stop_syncing_; });
+    if (!unsynced_ && stop_syncing_) return;
+    if (std::exchange(unsynced_, false)) sync_pending(lock);
+  }
+}
 
-    lock.lock();
-    syncing_ = 0;
-    // The claims that wait are to be told of a failure at once.
-    if (drain_parked_ || (just_failed && !drain_posted_ && !closed_)) {
-      drain_parked_ = false;
-      post_drain();
+// On the strand too, see hand_on(). Lets go of the lock meanwhile.
+void Writer::sync_pending(std::unique_lock<std::mutex>& lock) {
+  std::deque<Group> covered = std::exchange(pending_, {});
+  syncing_ = covered.size();
+  std::optional<Error> failed = failure_;
+  bool just_failed = false;
+  lock.unlock();
+
+  if (!failed) {
+    if (Result<> synced = store_.sync(); !synced) {
+      fail_with(synced.error());
+      failed = failure();
+      just_failed = true;
     }
+  }
+  for (Group& group : covered) {
+    if (failed) spoil(group, *failed);
+    release(std::move(group));
+  }
+
+  lock.lock();
+  syncing_ = 0;
+  // The claims that wait are to be told of a failure at once.
+  if (drain_parked_ || (just_failed && !drain_posted_ && !closed_)) {
+    drain_parked_ = false;
+    post_drain();
   }
 }
 

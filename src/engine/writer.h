@@ -12,7 +12,9 @@
 // then makes the next group larger. A reply never leaves before those of earlier groups: it may rest on what they
 // changed.
 //
-// A small group is written on the strand, when nothing is under way: it takes less time than to wake a thread.
+// A small group is written on the strand, when nothing is under way: it takes less time than to wake a thread. And
+// synced there, when no sync is under way: what arrives meanwhile makes one group, where it would make several
+// small ones, and nobody has to be woken. But not on a strand that belongs to others, whose work would wait too.
 //
 // At the levels interval and none replies leave as soon as their group is written.
 //
@@ -50,9 +52,12 @@ using Done = std::function<void(Replies)>;
 
 class Writer {
  public:
+  enum class Strand : std::uint8_t { may_sync, shared };
+
   // `store` and `core` must outlive the writer; nobody else may use `core` from now on. `executor` runs the
   // strand; it must go on running until close() has returned.
-  Writer(boost::asio::any_io_executor executor, store::Store& store, Core& core, const Options& options);
+  Writer(boost::asio::any_io_executor executor, Strand strand, store::Store& store, Core& core,
+         const Options& options);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -102,18 +107,22 @@ class Writer {
   void spoil(Group& group, const Error& error);
   void write_group(Group group);
   void await_write();
-  void write_now(Write write);
-  void hand_on(Group group);
+  Group write_now(Write write);
+  enum class SyncBy : std::uint8_t { thread, strand_if_idle };
+  void hand_on(Group group, SyncBy by);
   void write_loop();
   void arm_timer(Now now);
   void watch_clock(Now now);
   void sync_loop();
+  void sync_pending(std::unique_lock<std::mutex>& lock);
+  void sync_at_intervals();
   Now clock_now() const;
 
   // Constant after construction.
   const Options options_;  // clock and random are never empty.
   store::Store& store_;
   boost::asio::strand<boost::asio::any_io_executor> strand_;
+  const SyncBy small_groups_synced_by_;
 
   // Strand only.
   Core& core_;

@@ -138,6 +138,87 @@ TEST_CASE("after a failed write what was applied on top of it is not acknowledge
   CHECK(well(engine->stats("q")).counts == Counts{.wait = 1});
 }
 
+namespace {
+
+// An engine with a thread of its own for its strand, on a store that is watched.
+struct OwnThread {
+  OwnThread() {
+    std::unique_ptr<store::Store> store = well(store::open_rocks_store(folder / "store", {}));
+    store = std::make_unique<WatchedStore>(std::move(store), watch);
+    engine = well(engine::open_engine(std::move(store), small_options()));
+  }
+  ~OwnThread() { watch->release_syncs(); }
+  Engine* operator->() { return engine.get(); }
+
+  const TemporaryFolder folder;
+  const std::shared_ptr<StoreWatch> watch = std::make_shared<StoreWatch>();
+  std::unique_ptr<Engine> engine;
+};
+
+}  // namespace
+
+TEST_CASE("an engine with a thread of its own syncs a small group on it, and a large one beside it",
+          "[engine]") {
+  OwnThread engine;
+  CHECK(well(engine->schedule(order_of("q", "a"))).outcome == Outcome::scheduled);
+  const std::thread::id strand = engine.watch->written_by();
+  CHECK(engine.watch->synced_by() == strand);
+  for (const Result<Answer>& answer : engine->schedule(orders_named("b"))) {
+    CHECK(well(answer).outcome == Outcome::scheduled);
+  }
+  CHECK(engine.watch->written_by() != strand);
+  CHECK(engine.watch->synced_by() != strand);
+  // A strand that belongs to others does not wait for the disk.
+  const TemporaryFolder folder;
+  HeldEngine shared(folder / "store");
+  shared.run();
+  CHECK(well(shared->schedule(order_of("q", "a"))).outcome == Outcome::scheduled);
+  CHECK(shared.watch->synced_by() != shared.watch->written_by());
+}
+
+TEST_CASE("what comes while the strand syncs waits for the next group, and then for its own sync",
+          "[engine]") {
+  OwnThread engine;
+  CHECK(well(engine->schedule(order_of("q", "a"))).outcome == Outcome::scheduled);
+  const std::uint64_t syncs = engine.watch->syncs();
+  const std::uint64_t writes = engine.watch->writes();
+  engine.watch->hold_syncs();
+  Reply<Answer> first;
+  engine->schedule(order_of("q", "b"), first.callback());
+  engine.watch->await_syncs(syncs + 1);
+  std::vector<Reply<Answer>> rest(50);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    engine->schedule(order_of("q", std::to_string(i % 40)), rest[i].callback());
+  }
+  CHECK_FALSE(first.arrived());
+  engine.watch->release_syncs();
+  CHECK(well(first.get()).outcome == Outcome::scheduled);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    CHECK(well(rest[i].get()).outcome == (i < 40 ? Outcome::scheduled : Outcome::duplicate));
+  }
+  CHECK(engine.watch->writes() == writes + 2);
+  CHECK(engine.watch->syncs() == syncs + 2);
+}
+
+TEST_CASE("after a failed sync on the strand nothing is acknowledged, and reads go on", "[engine]") {
+  OwnThread engine;
+  CHECK(well(engine->schedule(order_of("q", "a"))).outcome == Outcome::scheduled);
+  Reply<std::vector<Claimed>> waiting;
+  engine->claim(claim_of("empty", "w", 1, long_wait), waiting.callback());
+  engine.watch->fail_syncs({Code::storage, "the disk has caught fire"});
+  const std::uint64_t syncs = engine.watch->syncs();
+  for (const char* id : {"b", "c"}) {
+    const Result<Answer> answer = engine->schedule(order_of("q", id));
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == Code::storage);
+    CHECK(answer.error().message.find("the disk has caught fire") != std::string::npos);
+  }
+  CHECK(engine.watch->syncs() == syncs + 1);
+  CHECK(waiting.get().error().code == Code::storage);  // At once.
+  CHECK(well(engine->order("q", "a"))->state == State::wait);
+  engine->close();
+}
+
 TEST_CASE("what a group may take is limited in commands", "[engine]") {
   TemporaryFolder folder;
   Options options = small_options();

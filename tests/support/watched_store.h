@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "store/store.h"
@@ -51,6 +52,15 @@ class StoreWatch {
     const std::lock_guard lock(mutex_);
     return syncs_;
   }
+  // The threads of the last ones.
+  std::thread::id written_by() const {
+    const std::lock_guard lock(mutex_);
+    return written_by_;
+  }
+  std::thread::id synced_by() const {
+    const std::lock_guard lock(mutex_);
+    return synced_by_;
+  }
   // Waits until so many have begun.
   void await_writes(std::uint64_t count) {
     std::unique_lock lock(mutex_);
@@ -67,6 +77,7 @@ class StoreWatch {
   std::optional<Error> begin_write() {
     std::unique_lock lock(mutex_);
     ++writes_;
+    written_by_ = std::this_thread::get_id();
     changed_.notify_all();
     changed_.wait(lock, [this] { return !writes_held_; });
     return write_error_;
@@ -74,6 +85,7 @@ class StoreWatch {
   std::optional<Error> begin_sync() {
     std::unique_lock lock(mutex_);
     ++syncs_;
+    synced_by_ = std::this_thread::get_id();
     changed_.notify_all();
     changed_.wait(lock, [this] { return !held_; });
     return sync_error_;
@@ -83,6 +95,8 @@ class StoreWatch {
   std::condition_variable changed_;
   std::uint64_t writes_ = 0;
   std::uint64_t syncs_ = 0;
+  std::thread::id written_by_;
+  std::thread::id synced_by_;
   bool held_ = false;
   bool writes_held_ = false;
   std::optional<Error> write_error_;
