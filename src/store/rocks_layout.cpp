@@ -42,7 +42,12 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const RocksOptions& o
   out.compression = compression();
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
-  table.cache_index_and_filter_blocks = true;  // Else their memory would grow with the store.
+  // Else their memory would grow with the store. In parts, for the filter of a large table would push all else out of the
+  // cache, or not fit into a shard of it at all: then each look-up would read it from the file.
+  table.cache_index_and_filter_blocks = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.pin_top_level_index_and_filter = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.format_version = 5;
   if (family != Family::queue) table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
