@@ -70,7 +70,7 @@ rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env) {
   out.create_if_missing = options.create_if_missing;
   out.create_missing_column_families = true;
   out.db_write_buffer_size = options.memtable_bytes;
-  out.max_total_wal_size = 4 * options.memtable_bytes;
+  out.max_total_wal_size = 3 * options.memtable_bytes;
   out.allow_concurrent_memtable_write = false;  // One writer; the memtables need it.
   out.max_background_jobs = 2;
   // RocksDB's own log file aborts the process (where assertions are on, as in Debian's build) once a write
