@@ -50,7 +50,7 @@ struct Options {
                                                          // at least one.
 
   // Tuning
-  std::size_t group_commands_max = 4096;             // Changes in one commit group, about; from 1.
+  std::size_t group_commands_max = 4096;  // Changes in one commit group, about; from 1.
   // Memory for writes, for the whole store; from 64 KiB. What finds rows in it (some 20 bytes a row) comes on top. The
   // log takes up to three times as much on disk, and an open after a crash reads all of it.
   std::size_t memtable_bytes = 128 * 1024 * 1024;

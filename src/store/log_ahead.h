@@ -1,7 +1,8 @@
 // store/log_ahead.h: RocksDB's log files, written over zeros that were put there before. For rocks_store.cpp alone.
 //
 // A sync of a file that has grown writes its bytes and, elsewhere on the disk, its new length. Zeros in front of
-// the end, a stretch at a time, leave just the bytes: that takes two thirds of the time for a small group.
+// the end, a stretch at a time, leave just the bytes: that takes two thirds of the time for a small group. The price: what
+// small groups take in the log is written twice, and a full disk is met a stretch earlier.
 //
 // To RocksDB's reader zeros are no records. Behind a tear in the middle of the file they are what an old sector
 // is: see rocks_log.h.
