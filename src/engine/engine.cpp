@@ -179,7 +179,7 @@ struct Engine::Impl {
         core(std::move(opened_core)) {
     if (!executor) own_thread.emplace();
     writer.emplace(executor ? *executor : own_thread->executor(),
-                   executor ? engine::Writer::Strand::shared : engine::Writer::Strand::may_sync, *store,
+                   executor ? engine::Writer::SyncBy::thread : engine::Writer::SyncBy::strand_if_idle, *store,
                    *core, options);
   }
   ~Impl() {

@@ -31,12 +31,12 @@ Replies all(std::size_t count, const Error& error) {
 
 }  // namespace
 
-Writer::Writer(boost::asio::any_io_executor executor, Strand strand, store::Store& store, Core& core,
+Writer::Writer(boost::asio::any_io_executor executor, SyncBy small_groups, store::Store& store, Core& core,
                const Options& options)
     : options_(options),
       store_(store),
       strand_(boost::asio::make_strand(std::move(executor))),
-      small_groups_synced_by_(strand == Strand::may_sync ? SyncBy::strand_if_idle : SyncBy::thread),
+      small_groups_synced_by_(small_groups),
       core_(core),
       timer_(strand_),
       damage_(core.damage()) {

@@ -52,11 +52,12 @@ using Done = std::function<void(Replies)>;
 
 class Writer {
  public:
-  enum class Strand : std::uint8_t { may_sync, shared };
+  // Who syncs a small group: see above. `strand_if_idle` is for a strand that nobody else waits for.
+  enum class SyncBy : std::uint8_t { thread, strand_if_idle };
 
   // `store` and `core` must outlive the writer; nobody else may use `core` from now on. `executor` runs the
   // strand; it must go on running until close() has returned.
-  Writer(boost::asio::any_io_executor executor, Strand strand, store::Store& store, Core& core,
+  Writer(boost::asio::any_io_executor executor, SyncBy small_groups, store::Store& store, Core& core,
          const Options& options);
   ~Writer();
   Writer(const Writer&) = delete;
@@ -108,7 +109,6 @@ class Writer {
   void write_group(Group group);
   void await_write();
   Group write_now(Write write);
-  enum class SyncBy : std::uint8_t { thread, strand_if_idle };
   void hand_on(Group group, SyncBy by);
   void write_loop();
   void arm_timer(Now now);

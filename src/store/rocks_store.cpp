@@ -275,8 +275,7 @@ class RocksStore final : public Store {
 
   const std::unique_ptr<rocksdb::DB> db_;
   const Handles families_;
-  // Of write(), for their memory is worth keeping.
-  rocksdb::WriteBatch batch_;
+  rocksdb::WriteBatch batch_;  // Of write(), for its memory is worth keeping.
   // Of RocksDB's sequence numbers, up to which all is on disk. sync() may run on several threads: a mark that
   // is too low for a moment proves less, and nothing wrong.
   std::atomic<std::uint64_t> synced_ = 0;

@@ -33,7 +33,7 @@ TEST_CASE("the recordings hold what the power cuts are for") {
   CHECK(recording.count(Kind::create, ".log") >= 4);
   CHECK(recording.count(Kind::create, ".sst") >= 10);
   CHECK(recording.count(Kind::remove, ".log") >= 1);
-  CHECK(recording.count(Kind::append, "") >= 50);
+  CHECK(recording.count(Kind::append, "") >= 100);
   CHECK(recording.count(Kind::write, "") >= 100);
   CHECK(recording.count(Kind::sync_folder, "") >= 20);
 }
