@@ -19,6 +19,7 @@ Memory is the highest resident size of each process; of redis that of the server
 import argparse
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -32,7 +33,8 @@ root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, f"{root}/tests/peers")
 os.environ.setdefault("DUELEASE_PROGRAM", f"{root}/build/duelease")
 sys.dont_write_bytecode = True
-from server import Server, eventually, free_port  # noqa: E402
+from redis_server import redis_cli, redis_server  # noqa: E402
+from server import Server  # noqa: E402
 
 
 def write_rows(arguments, folder):
@@ -92,23 +94,12 @@ def import_round(arguments, folder):
 
 
 def redis_round(arguments, folder):
-    port = str(free_port())
-    data = f"{folder}/redis"
-    os.mkdir(data)
-    server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
-                               "yes", "--appendfsync", "everysec", "--dir", data], stdout=subprocess.DEVNULL)
-    try:
-        eventually(lambda: subprocess.run(["redis-cli", "-p", port, "PING"], capture_output=True,
-                                          check=False).stdout == b"PONG\n")
+    with redis_server(pathlib.Path(folder, "redis"), "everysec") as redis:
         with open(f"{folder}/rows.resp", "rb") as rows:
-            seconds, peak, _ = run("redis-cli", "-p", port, "--pipe", stdin=rows)
-        peak += peak_mb(server.pid)
-        count = subprocess.run(["redis-cli", "-p", port, "ZCARD", "orders"], capture_output=True, check=True).stdout
+            seconds, peak, _ = run("redis-cli", "-p", redis.port, "--pipe", stdin=rows)
+        peak += peak_mb(redis.process.pid)
+        count = redis_cli(redis.port, "ZCARD", "orders")
         assert int(count) == arguments.rows, count
-    finally:
-        server.terminate()
-        server.wait()
-        shutil.rmtree(data)
     return seconds, peak
 
 

@@ -51,6 +51,7 @@ std::string run_order_key(std::string_view queue, std::string_view run, std::str
 inline constexpr std::string_view format_key = "format";
 inline constexpr std::string_view sequence_key = "sequence";
 inline constexpr std::string_view closed_key = "closed";  // The last sequence, once the store is closed.
+inline constexpr std::string_view log_secret_key = "log_secret";  // See log_tail.h.
 inline constexpr std::string_view settings_prefix = "settings:";
 inline constexpr std::string_view counts_prefix = "counts:";
 std::string settings_key(std::string_view queue);

@@ -5,16 +5,35 @@
 // small groups take in the log is written twice, and a full disk is met a stretch earlier.
 //
 // To RocksDB's reader zeros are no records. Behind a tear in the middle of the file they are what an old sector
-// is: see rocks_log.h.
+// is: see rocks_log.h. While a file is being written its size is told without them: a copy of it (a backup of a
+// live store) that read on into the zeros would meet what is written there meanwhile, behind a hole.
 #pragma once
 
 #include <rocksdb/file_system.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace duelease::store {
+
+// The logs that are being written, by path: where what was written ends. Safe from any thread.
+class OpenLogs {
+ public:
+  using End = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+  End opened(const std::string& path);
+  void closed(const std::string& path, const End& end);
+  End find(const std::string& path) const;  // Empty: it is none of them.
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, End> ends_;
+};
 
 // The file system that a database is opened on.
 class LogAhead final : public rocksdb::FileSystemWrapper {
@@ -28,9 +47,12 @@ class LogAhead final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFileSize(const std::string& path, const rocksdb::IOOptions& options,
+                                std::uint64_t* size, rocksdb::IODebugContext* debug) override;
 
  private:
   const std::size_t zeros_;
+  const std::shared_ptr<OpenLogs> open_logs_ = std::make_shared<OpenLogs>();
 };
 
 }  // namespace duelease::store

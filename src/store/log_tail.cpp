@@ -1,8 +1,12 @@
 #include "store/log_tail.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,7 +20,8 @@ namespace {
 constexpr std::size_t block_bytes = 32 * 1024;
 constexpr std::size_t fragment_head_bytes = 7;
 constexpr std::size_t batch_head_bytes = 12;  // A batch begins with its sequence number and its count.
-constexpr std::size_t mark_bytes = 8;
+constexpr std::size_t synced_bytes = 8;
+constexpr std::size_t mark_bytes = synced_bytes + sizeof(LogSecret);
 
 enum FragmentType : unsigned char { whole = 1, first = 2, last = 4 };
 
@@ -60,16 +65,19 @@ std::optional<std::string_view> read_fragment(std::string_view block) {
 }
 
 // The mark lies in the batch as RocksDB writes data for the log alone: tag 3, a length, the bytes.
-std::uint64_t mark_of(std::string_view batch) {
-  constexpr std::string_view head("\x03\x08", 2);
+std::uint64_t mark_of(std::string_view batch, const LogSecret& secret) {
+  constexpr std::string_view head("\x03\x10", 2);
+  static_assert(mark_bytes == 0x10);
   if (batch.size() < batch_head_bytes + head.size() + mark_bytes) return 0;
   batch.remove_prefix(batch_head_bytes);
   if (!batch.starts_with(head)) return 0;
-  return little_endian<std::uint64_t>(batch.substr(head.size()));
+  batch.remove_prefix(head.size());
+  if (!batch.substr(synced_bytes).starts_with(std::string_view(secret.data(), secret.size()))) return 0;
+  return little_endian<std::uint64_t>(batch);
 }
 
 // Damage may hide where fragments begin: then every byte may be such a place.
-void read_block(std::string_view block, LogTail& tail) {
+void read_block(std::string_view block, const LogSecret& secret, LogTail& tail) {
   for (std::size_t at = 0; at + fragment_head_bytes <= block.size();) {
     const std::optional<std::string_view> fragment = read_fragment(block.substr(at));
     if (!fragment) {
@@ -77,7 +85,7 @@ void read_block(std::string_view block, LogTail& tail) {
       continue;
     }
     const auto type = static_cast<unsigned char>(block[at + 6]);
-    if (type == whole || type == first) tail.synced = std::max(tail.synced, mark_of(*fragment));
+    if (type == whole || type == first) tail.synced = std::max(tail.synced, mark_of(*fragment, secret));
     at += fragment_head_bytes + fragment->size();
   }
 }
@@ -86,7 +94,8 @@ Unexpected to_error(const rocksdb::Status& status, const std::string& file) {
   return fail(Code::storage, "reading log " + file + ": " + status.ToString());
 }
 
-Result<> read_file(rocksdb::Env& env, const std::string& path, std::uint64_t from, LogTail& tail) {
+Result<> read_file(rocksdb::Env& env, const std::string& path, std::uint64_t from,
+                   const std::optional<LogSecret>& secret, LogTail& tail) {
   std::unique_ptr<rocksdb::SequentialFile> file;
   rocksdb::Status status = env.NewSequentialFile(path, &file, rocksdb::EnvOptions{});
   // Blocks are counted from the start of the file.
@@ -103,7 +112,7 @@ Result<> read_file(rocksdb::Env& env, const std::string& path, std::uint64_t fro
     std::string_view block(got.data(), got.size());
     const std::uint64_t start = std::max(at, from);
     block.remove_prefix(std::min<std::size_t>(start - at, block.size()));
-    read_block(block, tail);
+    if (secret) read_block(block, *secret, tail);
     const std::size_t last_byte = block.find_last_not_of('\0');
     if (last_byte != std::string_view::npos) bytes = start + last_byte + 1 - from;
   }
@@ -137,16 +146,24 @@ std::uint64_t end_of_record(std::uint64_t offset, std::size_t bytes) {
   return offset;
 }
 
-void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced) {
+Result<LogSecret> draw_log_secret() {
+  LogSecret secret;
+  if (::getentropy(secret.data(), secret.size()) == 0) return secret;
+  return fail(Code::storage, std::string("drawing random bytes: ") + std::strerror(errno));
+}
+
+void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced, const LogSecret& secret) {
   std::array<char, mark_bytes> mark{};
-  for (char& byte : mark) {
-    byte = static_cast<char>(synced & 0xff);
+  for (std::size_t i = 0; i < synced_bytes; ++i) {
+    mark[i] = static_cast<char>(synced & 0xff);
     synced >>= 8;
   }
+  std::copy(secret.begin(), secret.end(), mark.begin() + synced_bytes);
   batch.PutLogData({mark.data(), mark.size()});
 }
 
-Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogPlace end) {
+Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogPlace end,
+                              const std::optional<LogSecret>& secret) {
   std::vector<std::string> names;
   if (const rocksdb::Status status = env.GetChildren(folder, &names); !status.ok()) {
     return to_error(status, folder);
@@ -162,7 +179,7 @@ Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogP
     std::string path = folder;
     path += '/';
     path += name;
-    if (Result<> r = read_file(env, path, from, tail); !r) return Unexpected{r.error()};
+    if (Result<> r = read_file(env, path, from, secret, tail); !r) return Unexpected{r.error()};
     tail.files.push_back(name);
   }
   return tail;

@@ -7,6 +7,9 @@
 // group that can still be read behind the end of the replay, and whose mark lies beyond that end, proves that
 // changes which were on disk for sure are gone.
 //
+// A payload may hold what looks like such a group, and a torn one may be cut open just there. So a mark counts only
+// with the store's *log secret*, which nobody who sends payloads can know.
+//
 // The format of a log file is RocksDB's: blocks of 32 KiB; in them fragments of a masked CRC-32C (4 bytes,
 // little-endian), a length (2), a type (1: whole record, 2: first, 3: middle, 4: last) and the bytes. A
 // fragment never crosses a block; where fewer than 7 bytes are left in a block they are zero.
@@ -15,8 +18,10 @@
 #include <rocksdb/env.h>
 #include <rocksdb/write_batch.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +38,11 @@ struct LogPlace {
 // Where a record of `bytes` ends that was written behind `offset` of its file.
 std::uint64_t end_of_record(std::uint64_t offset, std::size_t bytes);
 
+using LogSecret = std::array<char, 8>;
+Result<LogSecret> draw_log_secret();  // From the system.
+
 // Into an empty batch, before all else.
-void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced);
+void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced, const LogSecret& secret);
 
 struct LogTail {
   std::vector<std::string> files;  // That it lies in, from the first on, without their folder.
@@ -42,7 +50,8 @@ struct LogTail {
   std::uint64_t synced = 0;        // The highest mark of a group that begins there; 0: none can be read.
 };
 
-// Reads what is behind `end` in the log files of `folder`.
-Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogPlace end);
+// Reads what is behind `end` in the log files of `folder`. Without a secret no mark counts.
+Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogPlace end,
+                              const std::optional<LogSecret>& secret);
 
 }  // namespace duelease::store

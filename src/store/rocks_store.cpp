@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,6 +194,9 @@ class RocksStore final : public Store {
   RocksStore(const RocksStore&) = delete;
   RocksStore& operator=(const RocksStore&) = delete;
 
+  // Before the first write.
+  void use_log_secret(const LogSecret& secret) { log_secret_ = secret; }
+
   Result<std::optional<std::string>> get(Family family, std::string_view key) const override {
     return read_one(*db_, handle(family), nullptr, key);
   }
@@ -203,7 +207,7 @@ class RocksStore final : public Store {
 
   Result<> write(std::span<const Change> changes) override {
     batch_.Clear();
-    put_synced_mark(batch_, synced_.load(std::memory_order_relaxed));
+    put_synced_mark(batch_, synced_.load(std::memory_order_relaxed), log_secret_);
     for (const Change& change : changes) {
       const rocksdb::Status added =
           change.value ? batch_.Put(handle(change.family), slice(change.key), slice(*change.value))
@@ -275,6 +279,7 @@ class RocksStore final : public Store {
 
   const std::unique_ptr<rocksdb::DB> db_;
   const Handles families_;
+  LogSecret log_secret_{};     // Constant after the open.
   rocksdb::WriteBatch batch_;  // Of write(), for its memory is worth keeping.
   // Of RocksDB's sequence numbers, up to which all is on disk. sync() may run on several threads: a mark that
   // is too low for a moment proves less, and nothing wrong.
@@ -407,11 +412,19 @@ Result<bool> is_unfinished(const std::filesystem::path& path, const rocksdb::DBO
   return true;
 }
 
+// Nothing: there is no such row, or not of ours.
+std::optional<LogSecret> log_secret_in(const std::optional<std::string>& row) {
+  LogSecret secret;
+  if (!row || row->size() != secret.size()) return std::nullopt;
+  std::copy(row->begin(), row->end(), secret.begin());
+  return secret;
+}
+
 // What follows the last whole record of the log is dropped by an open, unless it shows that changes are gone
 // which were on disk.
-Result<> check_log_tail(const ReadOnly& reader, rocksdb::Env& env, const std::filesystem::path& path,
-                        const RocksOptions& options) {
-  const Result<LogTail> tail = read_log_tail(env, path.string(), reader.log.end());
+Result<> check_log_tail(const ReadOnly& reader, const std::optional<LogSecret>& secret, rocksdb::Env& env,
+                        const std::filesystem::path& path, const RocksOptions& options) {
+  const Result<LogTail> tail = read_log_tail(env, path.string(), reader.log.end(), secret);
   if (!tail) return Unexpected{tail.error()};
   std::uint64_t last = reader.log.last_sequence();
   if (reader.db) last = std::max(last, reader.db->GetLatestSequenceNumber());
@@ -455,14 +468,22 @@ Result<std::uint32_t> read_format(const std::filesystem::path& path, const rocks
     const Result<> opened = whole.open(path, db, families, options);
     const bool is_ahead = is_ahead_of_log(whole.status);
     if (!opened && !is_ahead) return Unexpected{opened.error()};
-    if (Result<> r = check_log_tail(whole, *db.env, path, options); !r) return Unexpected{r.error()};
     if (is_ahead) {
       if (Result<> r = readable.open(path, db, families, options, true); !r) return Unexpected{r.error()};
     }
     const ReadOnly& reader = is_ahead ? readable : whole;
-    const Result<std::optional<std::string>> row =
-        read_one(*reader.db, reader.families[1], nullptr, format_key);
-    if (!row) return cannot_open({row.error().code, "store " + path.string() + ": " + row.error().message});
+    const auto read_row = [&](std::string_view key) {
+      return read_one(*reader.db, reader.families[1], nullptr, key);
+    };
+    const Result<std::optional<std::string>> row = read_row(format_key);
+    const Result<std::optional<std::string>> secret = read_row(log_secret_key);
+    for (const auto* read : {&row, &secret}) {
+      if (*read) continue;
+      const Error& error = read->error();
+      return cannot_open({error.code, "store " + path.string() + ": " + error.message});
+    }
+    if (Result<> r = check_log_tail(whole, log_secret_in(*secret), *db.env, path, options); !r)
+      return Unexpected{r.error()};
     if (*row) {
       if (options.needs_log) {
         if (Result<> r = check_has_log(path, *db.env, options); !r) return Unexpected{r.error()};
@@ -490,15 +511,29 @@ Result<> check_format(const std::filesystem::path& path, const rocksdb::DBOption
                                       "; nothing was changed");
 }
 
-// Of a new store; check_format() has made sure that one without a format has no rows at all.
-// They go to a table at once: so one that was finished can be told from one that was not also when its log is gone.
+// What a new store begins with (check_format() has made sure that one without a format has no rows at all), and the
+// log secret of one that has none yet. These rows go to a table at once: so a store that was finished can be told from
+// one that was not, and its secret be read, also when its log is gone.
 Result<> write_first_rows(RocksStore& store) {
   const Result<std::optional<std::string>> format = store.get(Family::meta, format_key);
   if (!format) return Unexpected{format.error()};
-  if (*format) return {};
-  const std::vector<Change> rows = {{Family::meta, std::string(format_key), encode_format(format_version)},
-                                    {Family::meta, std::string(sequence_key), encode_sequence(0)},
-                                    {Family::meta, std::string(closed_key), encode_sequence(0)}};
+  const Result<std::optional<std::string>> secret = store.get(Family::meta, log_secret_key);
+  if (!secret) return Unexpected{secret.error()};
+  std::vector<Change> rows;
+  if (!*format) {
+    rows = {{Family::meta, std::string(format_key), encode_format(format_version)},
+            {Family::meta, std::string(sequence_key), encode_sequence(0)},
+            {Family::meta, std::string(closed_key), encode_sequence(0)}};
+  }
+  if (const std::optional<LogSecret> known = log_secret_in(*secret)) {
+    store.use_log_secret(*known);
+  } else {
+    const Result<LogSecret> drawn = draw_log_secret();
+    if (!drawn) return Unexpected{drawn.error()};
+    store.use_log_secret(*drawn);
+    rows.push_back({Family::meta, std::string(log_secret_key), std::string(drawn->begin(), drawn->end())});
+  }
+  if (rows.empty()) return {};
   if (Result<> written = store.write(rows); !written) return written;
   if (Result<> synced = store.sync(); !synced) return synced;
   return store.flush(Family::meta);

@@ -36,7 +36,8 @@ inline Contents contents_of(const store::Reader& reader) {
   for (std::size_t f = 0; f < store::family_count; ++f) {
     const std::unique_ptr<store::Cursor> cursor = reader.scan(static_cast<store::Family>(f), "", "");
     for (; cursor->valid(); cursor->next()) {
-      if (cursor->key() == store::closed_key) continue;  // Says how the store was left, not what is in it.
+      // They say how the store was left and made, not what is in it.
+      if (cursor->key() == store::closed_key || cursor->key() == store::log_secret_key) continue;
       out[f].emplace(cursor->key(), cursor->value());
     }
     if (Result<> read = cursor->status(); !read) throw std::runtime_error(read.error().message);

@@ -71,6 +71,25 @@ TEST_CASE("a large write to a log file is written once, and small ones go on beh
   CHECK(log.growths() == 3);
 }
 
+TEST_CASE("a log file that is being written is told to be as long as what was written") {
+  Written log;
+  const auto size_of = [&log](const std::string& name) {
+    std::uint64_t size = 0;
+    REQUIRE(log.files.GetFileSize(log.folder / name, {}, &size, nullptr).ok());
+    return size;
+  };
+  CHECK(size_of("000001.log") == 0);
+  REQUIRE(log.append("row"));
+  CHECK(log.bytes().size() == zeros);
+  CHECK(size_of("000001.log") == 3);
+  const File first = std::move(log.file);
+  REQUIRE(log.files.NewWritableFile(log.folder / "000001.log", {}, &log.file, nullptr).ok());
+  REQUIRE(log.append("rows"));
+  CHECK(size_of("000001.log") == 4);
+  log.file.reset();  // Not closed, so the zeros stay.
+  CHECK(size_of("000001.log") == zeros);
+}
+
 TEST_CASE("a log file that is closed is as long as what was written") {
   Written log;
   REQUIRE(log.append("row"));

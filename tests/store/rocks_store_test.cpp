@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <rocksdb/db.h>
+#include <rocksdb/file_system.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -542,6 +545,44 @@ TEST_CASE("a log that has rotted in front of synced writes is corrupt, and is le
   CHECK(corrupt > 80);
 }
 
+// What somebody sends may look like a group of a log, with a mark that says that much more was on disk. The power cut
+// comes while it is being written.
+TEST_CASE("a payload that looks like a group of a log proves nothing when it is torn") {
+  const TemporaryFolder folder;
+  make_log(folder / "other", 40, 40, true);
+  const std::string groups = read_folder(folder / "other").at(find_log(folder / "other").filename().string());
+  const std::string payload = groups.substr(0, written_bytes(groups));
+
+  open_well(folder / "live");
+  {
+    const std::unique_ptr<Store> store = open_well(folder / "live");
+    put(*store, Family::app, "0", "x");
+    put(*store, Family::app, "1", payload + std::string(200, 'x'));
+    fs::copy(folder / "live", folder / "store", fs::copy_options::recursive);
+  }
+  const fs::path log = find_log(folder / "store");
+  std::string bytes = read_folder(folder / "store").at(log.filename().string());
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(written_bytes(bytes)) - 100, 100, '\0');
+  overwrite(log, bytes);
+  CHECK(rows_of(*open_well(folder / "store"), Family::app) == Rows{{"0", "x"}});
+}
+
+TEST_CASE("a store that has no log secret yet gets one that lasts") {
+  const TemporaryFolder folder;
+  make_store(folder.path());
+  const auto secret_of = [](const Store& store) { return *store.get(Family::meta, log_secret_key); };
+  const std::optional<std::string> left =
+      GENERATE(std::optional<std::string>(), std::optional<std::string>("short"));
+  REQUIRE(
+      open_well(folder.path())->write(std::vector{Change{Family::meta, std::string(log_secret_key), left}}));
+  const std::optional<std::string> drawn = secret_of(*open_well(folder.path()));
+  REQUIRE(drawn);
+  CHECK(drawn->size() == 8);
+  CHECK(secret_of(*open_well(folder.path())) == drawn);
+  const TemporaryFolder other;
+  CHECK(secret_of(*open_well(other.path())) != drawn);
+}
+
 TEST_CASE("rot behind the last write of a log loses nothing") {
   const TemporaryFolder folder;
   make_log(folder / "store", 10, 100, true);
@@ -604,6 +645,75 @@ TEST_CASE("a backup restores to a store whose tokens go on rising, each time") {
   }
   CHECK(rows_of(*store, Family::queue).size() == 2);
   CHECK(sequence_of(*store) == 100);
+}
+
+namespace {
+
+// A disk on which the store is written meanwhile: when a table begins (a backup writes out the memtables first), and
+// after each read of a log that reached the zeros behind it.
+class BusyDisk final : public rocksdb::FileSystemWrapper {
+ public:
+  using Meanwhile = std::function<void()>;
+  explicit BusyDisk(Meanwhile meanwhile)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), meanwhile_(std::move(meanwhile)) {}
+  const char* Name() const override { return "BusyDisk"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    if (path.ends_with(".sst")) meanwhile_();
+    return target()->NewWritableFile(path, options, result, debug);
+  }
+  rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* debug) override {
+    rocksdb::IOStatus status = target()->NewSequentialFile(path, options, result, debug);
+    if (status.ok() && path.ends_with(".log"))
+      *result = std::make_unique<File>(std::move(*result), meanwhile_);
+    return status;
+  }
+
+ private:
+  class File final : public rocksdb::FSSequentialFileOwnerWrapper {
+   public:
+    File(std::unique_ptr<rocksdb::FSSequentialFile> file, const Meanwhile& meanwhile)
+        : FSSequentialFileOwnerWrapper(std::move(file)), meanwhile_(meanwhile) {}
+    rocksdb::IOStatus Read(std::size_t size, const rocksdb::IOOptions& options, rocksdb::Slice* result,
+                           char* scratch, rocksdb::IODebugContext* debug) override {
+      const rocksdb::IOStatus status = target()->Read(size, options, result, scratch, debug);
+      if (result->size() > 0 && (*result)[result->size() - 1] == '\0') meanwhile_();
+      return status;
+    }
+
+   private:
+    const Meanwhile& meanwhile_;
+  };
+
+  const Meanwhile meanwhile_;
+};
+
+}  // namespace
+
+TEST_CASE("a backup while the store is written restores to what was there when it began, or more") {
+  const TemporaryFolder folder;
+  Store* live = nullptr;
+  int written = 0;
+  const auto write_some = [&live, &written] {
+    for (int i = 0; live != nullptr && i < 20; ++i) {
+      put(*live, Family::app, std::to_string(++written), std::string(500, 'x'));
+    }
+  };
+  RocksOptions options;
+  options.file_system = std::make_shared<BusyDisk>(write_some);
+  const std::unique_ptr<Store> store = open_well(folder / "store", options);
+  live = store.get();
+  write_some();
+  const int before = written;
+  REQUIRE(store->backup(folder / "backup"));
+  live = nullptr;
+  CHECK(written > before);
+  REQUIRE(restore_rocks_store(folder / "backup", folder / "restored", 0));
+  const std::unique_ptr<Store> restored = open_well(folder / "restored");
+  for (int i = 1; i <= before; ++i) CHECK(*restored->get(Family::app, std::to_string(i)));
 }
 
 TEST_CASE("a restore goes above a token that was seen outside") {
