@@ -121,7 +121,7 @@ class BareConnection final : public Connection {
     bare_.write(rows_);
   }
 
-  std::uint64_t waiting() override { return bare_.waiting.due.size() + bare_.waiting.later_count; }
+  std::uint64_t not_completed() override { return bare_.waiting.due.size() + bare_.waiting.later_count; }
   void flush() override { bare_.finish(); }
 
  private:

@@ -1,6 +1,7 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,6 +23,15 @@ namespace {
 constexpr char done = '+';
 constexpr char fault = '-';
 
+constexpr std::array stop_signals = {SIGINT, SIGTERM};
+
+sigset_t only_stop_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : stop_signals) ::sigaddset(&signals, signal);
+  return signals;
+}
+
 void send(int pipe, const std::string& text) {
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t more = ::write(pipe, text.data() + sent, text.size() - sent);
@@ -34,8 +44,9 @@ void send(int pipe, const std::string& text) {
                       const std::function<void()>& at_end) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
+  for (const int signal : stop_signals) ::signal(signal, SIG_DFL);
+  const sigset_t signals = only_stop_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   std::string answer;
   try {
     answer = done + work();
@@ -47,13 +58,17 @@ void send(int pipe, const std::string& text) {
   ::_exit(0);
 }
 
-// Nothing: a signal came.
+// Nothing: a signal to stop came, now or before.
 std::optional<std::string> read_all(int pipe) {
+  sigset_t open_to_signals;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &open_to_signals);
+  for (const int signal : stop_signals) ::sigdelset(&open_to_signals, signal);
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
+    pollfd waited = {pipe, POLLIN, 0};
+    if (::ppoll(&waited, 1, nullptr, &open_to_signals) < 0 && errno == EINTR) return std::nullopt;
     const ssize_t got = ::read(pipe, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) return std::nullopt;
     if (got <= 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
@@ -75,8 +90,10 @@ int wait_for_all(pid_t child) {
 void stop_well_when_interrupted() {
   struct sigaction action {};
   action.sa_handler = [](int) {};  // It is enough that the wait for a child ends.
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : stop_signals) ::sigaction(signal, &action, nullptr);
+  // What comes at any other time is kept until then.
+  const sigset_t signals = only_stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
 std::string in_child(const std::function<std::string()>& work, const std::function<void()>& at_end) {

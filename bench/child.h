@@ -12,7 +12,8 @@ namespace duelease::bench {
 // process must have one thread and no other children.
 std::string in_child(const std::function<std::string()>& work, const std::function<void()>& at_end = {});
 
-// From now on SIGINT and SIGTERM end the child, and in_child() throws Fault: so that what was made is removed.
+// From now on SIGINT and SIGTERM end the child, or the next one when they come between two, and in_child() throws
+// Fault: so that what was made is removed.
 void stop_well_when_interrupted();
 
 }  // namespace duelease::bench

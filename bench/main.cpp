@@ -1,6 +1,7 @@
 // duelease-bench: DueLease beside what people use now, and beside its own limits, in one run.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -125,23 +126,42 @@ CaseResult measure(const Asked& asked, const Case& wanted, const std::vector<Tar
   return result;
 }
 
+// Makes it and those above it, and removes again what it has made, where nothing else came into it.
+class MadeFolders {
+ public:
+  explicit MadeFolders(const fs::path& folder) {
+    for (fs::path path = fs::absolute(folder).lexically_normal(); !fs::exists(path);
+         path = path.parent_path())
+      made_.push_back(path);
+    fs::create_directories(folder);
+  }
+  ~MadeFolders() {
+    std::error_code ignored;
+    for (const fs::path& path : made_) fs::remove(path, ignored);
+  }
+  MadeFolders(const MadeFolders&) = delete;
+  MadeFolders& operator=(const MadeFolders&) = delete;
+
+ private:
+  std::vector<fs::path> made_;  // The innermost first.
+};
+
+// Before anything is measured.
+void require_writable(const fs::path& path) {
+  const bool existed = fs::exists(path);
+  if (!std::ofstream(path, std::ios::app)) throw Fault("cannot write " + path.string());
+  if (!existed) fs::remove(path);
+}
+
 int run(const Asked& asked) {
-  const bool made_folder = fs::create_directories(asked.folder);
-  const auto leave = [&] {
-    if (made_folder) fs::remove(asked.folder);
-  };
+  if (!asked.plot.empty()) require_writable(asked.plot);
+  const MadeFolders folders(asked.folder);
   Report report;
   report.machine = machine(fs::absolute(asked.folder).string());
   const std::vector<TargetChoice> targets = choose(asked, report);
-  try {
-    for (const Case& wanted : cases_of(asked)) {
-      if (!targets.empty()) report.results.push_back(measure(asked, wanted, targets));
-    }
-  } catch (const Fault&) {
-    leave();
-    throw;
+  for (const Case& wanted : cases_of(asked)) {
+    if (!targets.empty()) report.results.push_back(measure(asked, wanted, targets));
   }
-  leave();
   std::printf("%s\n", asked.json ? json_of(report).c_str() : table_of(report).c_str());
   if (!asked.plot.empty()) {
     std::ofstream file(asked.plot);
@@ -176,6 +196,17 @@ std::string footer() {
 std::string check_target(const std::string& name) {
   if (name == "all" || full_target_name(name)) return {};
   return "no such target: " + name + "; see duelease-bench --help";
+}
+
+// CLI::Range lets pass what is no number: nan.
+CLI::Validator seconds_in(double least, double most) {
+  const CLI::Range range(least, most);
+  return {[range](std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) return text + " is no number";
+            return range(text);
+          },
+          range.get_description()};
 }
 
 class Commands {
@@ -259,7 +290,7 @@ class Commands {
   void seconds(CLI::App* command) {
     command->add_option("--seconds", asked_.seconds, "Schedule no more after this time; 0: all of --orders")
         ->capture_default_str()
-        ->check(CLI::Range(0.0, 86'400.0));
+        ->check(seconds_in(0.0, 86'400.0));
   }
 
   void declare_delay() {
@@ -271,7 +302,7 @@ class Commands {
     command->add_option("--rate", asked_.rate, "Orders that fall due a second, at random")
         ->check(CLI::Range(1U, 100'000U));
     command->add_option("--seconds", asked_.seconds, "For how long they fall due")
-        ->check(CLI::Range(0.1, 3600.0));
+        ->check(seconds_in(0.1, 3600.0));
     command->get_option("--rate")->default_str("1000");
     command->get_option("--seconds")->default_str("10");
     defaults_.emplace_back(command, [this] {

@@ -52,7 +52,8 @@ class Connection {
   virtual std::vector<Handed> claim_one(Duration wait);
   // Each was handed out to this connection and is still leased to it.
   virtual void complete(std::span<const Handed> orders) = 0;
-  virtual std::uint64_t waiting() = 0;  // Orders that are neither handed out nor completed.
+  // Orders that wait or are handed out. A limit does not know what it has handed out.
+  virtual std::uint64_t not_completed() = 0;
   // Of a target whose calls return before the disk has it: waits for that.
   virtual void flush() {}
 };

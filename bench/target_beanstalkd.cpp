@@ -65,7 +65,7 @@ class BeanstalkdConnection final : public Connection {
     for (std::size_t i = 0; i < orders.size(); ++i) expect("DELETED");
   }
 
-  std::uint64_t waiting() override {
+  std::uint64_t not_completed() override {
     out_ = "stats-tube default\r\n";
     send();
     std::istringstream head(expect("OK "));
@@ -74,7 +74,8 @@ class BeanstalkdConnection final : public Connection {
     std::istringstream lines(bytes(size));
     std::uint64_t sum = 0;
     for (std::string line; std::getline(lines, line);) {
-      for (const std::string_view name : {"current-jobs-ready: ", "current-jobs-delayed: "}) {
+      for (const std::string_view name :
+           {"current-jobs-ready: ", "current-jobs-delayed: ", "current-jobs-reserved: "}) {
         if (line.starts_with(name)) sum += std::stoull(line.substr(name.size()));
       }
     }

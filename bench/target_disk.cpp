@@ -83,7 +83,7 @@ class DiskConnection final : public Connection {
     file_.write(group_);
   }
 
-  std::uint64_t waiting() override { return file_.waiting.due.size() + file_.waiting.later_count; }
+  std::uint64_t not_completed() override { return file_.waiting.due.size() + file_.waiting.later_count; }
   void flush() override { file_.finish(); }
 
  private:

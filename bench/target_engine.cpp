@@ -50,7 +50,10 @@ class EngineConnection final : public Connection {
     must_all(engine_.complete(std::move(requests)), Outcome::completed);
   }
 
-  std::uint64_t waiting() override { return must(engine_.stats("bench")).counts.wait; }
+  std::uint64_t not_completed() override {
+    const Counts counts = must(engine_.stats("bench")).counts;
+    return counts.wait + counts.processing;
+  }
 
  private:
   std::vector<Handed> claim(unsigned count, Duration wait) {

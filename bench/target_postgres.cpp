@@ -155,8 +155,8 @@ class PostgresConnection final : public Connection {
     expect(*run("complete", {numbers.bytes(), leases.bytes()}), orders.size());
   }
 
-  std::uint64_t waiting() override {
-    const ResultPtr row = run("SELECT count(*) FROM orders WHERE state = 1");
+  std::uint64_t not_completed() override {
+    const ResultPtr row = run("SELECT count(*) FROM orders WHERE state IN (1, 2)");
     return std::stoull(PQgetvalue(row.get(), 0, 0));
   }
 

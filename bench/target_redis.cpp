@@ -111,8 +111,9 @@ class RedisConnection final : public Connection {
     expect(*redis_.ask(words), orders.size());
   }
 
-  std::uint64_t waiting() override {
-    return static_cast<std::uint64_t>(redis_.ask({"ZCARD", "waiting"})->integer);
+  std::uint64_t not_completed() override {
+    return static_cast<std::uint64_t>(redis_.ask({"ZCARD", "waiting"})->integer +
+                                      redis_.ask({"ZCARD", "processing"})->integer);
   }
 
  private:

@@ -42,13 +42,18 @@ class ServerConnection final : public Connection {
     expect(orders.size(), "COMPLETED");
   }
 
-  std::uint64_t waiting() override {
+  std::uint64_t not_completed() override {
     const Resp::Reply reply = server_.ask({"STATS", "bench"});
+    std::uint64_t sum = 0;
+    int found = 0;
     for (std::size_t i = 0; i + 1 < reply->elements; i += 2) {
-      if (Resp::text(*reply->element[i]) == "WAIT")
-        return static_cast<std::uint64_t>(reply->element[i + 1]->integer);
+      const std::string_view name = Resp::text(*reply->element[i]);
+      if (name != "WAIT" && name != "PROCESSING") continue;
+      sum += static_cast<std::uint64_t>(reply->element[i + 1]->integer);
+      ++found;
     }
-    throw Fault("server: STATS does not tell WAIT");
+    if (found != 2) throw Fault("server: STATS does not tell WAIT and PROCESSING");
+    return sum;
   }
 
  private:
@@ -58,8 +63,10 @@ class ServerConnection final : public Connection {
     const std::string how_long = std::to_string(wait.count());
     const Resp::Reply reply =
         server_.ask({"CLAIM", "bench", "bench", "COUNT", how_many, "LEASE", lease, "WAIT", how_long});
+    if (reply->type != REDIS_REPLY_ARRAY && reply->type != REDIS_REPLY_NIL) throw Fault("server: no claims");
     std::vector<Handed> orders(reply->elements);
     for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (reply->element[i]->elements < 6) throw Fault("server: a claim of too few fields");
       redisReply* const* const fields =
           reply->element[i]->element;  // id, token, attempt, lease, due, payload, ...
       orders[i].id = Resp::text(*fields[0]);

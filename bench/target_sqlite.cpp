@@ -48,7 +48,7 @@ class SqliteConnection final : public Connection {
     schedule_ = prepare(schedule_sql);
     claim_ = prepare(claim_sql);
     complete_ = prepare(complete_sql);
-    waiting_ = prepare("SELECT count(*) FROM orders WHERE state = 1");
+    not_completed_ = prepare("SELECT count(*) FROM orders WHERE state IN (1, 2)");
   }
 
   void schedule(std::span<const NewOrder> orders) override {
@@ -98,10 +98,10 @@ class SqliteConnection final : public Connection {
     });
   }
 
-  std::uint64_t waiting() override {
-    must(sqlite3_step(waiting_.get()));
-    const std::int64_t count = sqlite3_column_int64(waiting_.get(), 0);
-    must(sqlite3_reset(waiting_.get()));
+  std::uint64_t not_completed() override {
+    must(sqlite3_step(not_completed_.get()));
+    const std::int64_t count = sqlite3_column_int64(not_completed_.get(), 0);
+    must(sqlite3_reset(not_completed_.get()));
     return static_cast<std::uint64_t>(count);
   }
 
@@ -148,7 +148,7 @@ class SqliteConnection final : public Connection {
   Statement schedule_;
   Statement claim_;
   Statement complete_;
-  Statement waiting_;
+  Statement not_completed_;
 };
 
 class SqliteTarget final : public Target {

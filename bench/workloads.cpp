@@ -28,11 +28,12 @@ std::string payload_of(const Case& wanted, const Target& target) {
 // Due before now, all of them.
 Time past() { return now() - Duration{10'000}; }
 
+// While none is handed out.
 void require_waiting(Target& target, std::uint64_t wanted) {
-  const std::uint64_t waiting = target.connect()->waiting();
+  const std::uint64_t waiting = target.connect()->not_completed();
   if (waiting != wanted) {
-    throw Fault("orders were lost, or doubled: " + std::to_string(waiting) + " wait, and it should be " +
-                std::to_string(wanted));
+    throw Fault("orders were lost, or doubled: " + std::to_string(waiting) +
+                " wait or are handed out, and it should be " + std::to_string(wanted));
   }
 }
 

@@ -95,10 +95,22 @@ def wrong_words(folder):
     for words, complaint in ((["lifecycle", "--targets", "mysql"], "no such target: mysql"),
                              (["lifecycle", "--batch", "0"], "--batch"),
                              (["lifecycle", "--payload", "65537"], "--payload"),
+                             (["lifecycle", "--seconds", "nan"], "nan is no number"),
+                             (["delay", "--seconds", "NaN"], "NaN is no number"),
                              (["sprint"], "A subcommand is required")):
         ran = subprocess.run([os.environ["DUELEASE_BENCH"], *words, "--folder", f"{folder}/bench"],
                              capture_output=True, text=True, check=False)
         assert ran.returncode > 100 and complaint in ran.stderr, (words, ran)
+
+
+def leaves_nothing(folder):
+    """Neither after a picture that cannot be written, which is told before anything is measured, nor when all is well."""
+    words = [os.environ["DUELEASE_BENCH"], "lifecycle", "--orders", "1", "--batch", "1", "--targets", "engine",
+             "--rounds", "1", "--folder", f"{folder}/a/b"]
+    ran = subprocess.run([*words, "--plot", f"{folder}/none/plot.svg"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and "cannot write" in ran.stderr and ran.stdout == "", ran
+    subprocess.run(words, capture_output=True, check=True)
+    assert not os.path.exists(f"{folder}/a"), os.listdir(folder)
 
 
 def unreachable_folder(target, folder):
@@ -125,6 +137,7 @@ def main():
                     assert file.read().endswith("</svg>\n")
         if target == "engine":
             wrong_words(folder)
+            leaves_nothing(folder)
         if target == "postgres" and os.geteuid() == 0:
             unreachable_folder(target, folder)
         if target == "server":

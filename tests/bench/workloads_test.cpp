@@ -1,9 +1,13 @@
 // The workloads over a target that can be told to do wrong: each wrong is found out.
 #include "workloads.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "child.h"
 #include "order_id.h"
@@ -22,6 +26,7 @@ enum class Wrong {
   cuts,             // A payload is not what it was.
   is_early,         // Hands out what is not due.
   refuses,          // A complete.
+  completes_less,   // A complete of one order changes nothing, and says that it did.
   keeps_one,        // An order still waits when all are completed.
   forgets_silently  // A schedule does nothing.
 };
@@ -32,6 +37,8 @@ struct Memory {
   std::deque<NewOrder> waiting;
   std::string payload;
   std::uint64_t handed = 0;
+  std::uint64_t held = 0;
+  bool has_skipped = false;
 };
 
 class MemoryConnection final : public Connection {
@@ -57,6 +64,7 @@ class MemoryConnection final : public Connection {
       }
       const Handed order{it->id, memory_.payload};
       it = memory_.waiting.erase(it);
+      ++memory_.held;
       if (++memory_.handed == 5) {
         spoil(order, orders);
       } else {
@@ -66,13 +74,17 @@ class MemoryConnection final : public Connection {
     return orders;
   }
 
-  void complete(std::span<const Handed>) override {
+  void complete(std::span<const Handed> orders) override {
     if (memory_.wrong == Wrong::refuses) throw Fault("the lease is over");
+    const std::lock_guard lock(memory_.mutex);
+    const bool skips_one =
+        memory_.wrong == Wrong::completes_less && !std::exchange(memory_.has_skipped, true);
+    memory_.held -= orders.size() - (skips_one ? 1 : 0);
   }
 
-  std::uint64_t waiting() override {
+  std::uint64_t not_completed() override {
     const std::lock_guard lock(memory_.mutex);
-    return memory_.waiting.size() + (memory_.wrong == Wrong::keeps_one ? 1 : 0);
+    return memory_.waiting.size() + memory_.held + (memory_.wrong == Wrong::keeps_one ? 1 : 0);
   }
 
  private:
@@ -131,6 +143,8 @@ TEST_CASE("a target that does wrong is found out", "[bench]") {
     CHECK_THROWS_WITH(run(workload, Wrong::cuts), Contains("another payload"));
     CHECK_THROWS_WITH(run(workload, Wrong::refuses), Contains("the lease is over"));
     CHECK_THROWS_AS(run(workload, Wrong::keeps_one), Fault);
+    CHECK_THROWS_WITH(run(workload, Wrong::completes_less),
+                      Contains("1 wait or are handed out") || Contains("11 wait or are handed out"));
     CHECK_THROWS_AS(run(workload, Wrong::forgets_silently), Fault);
   }
 }
@@ -164,4 +178,16 @@ TEST_CASE("work in a child answers, or tells its fault or its end", "[bench]") {
   CHECK_THROWS_WITH(in_child([]() -> std::string { ::_exit(3); }), Contains("exit 3"));
   // What was answered counts, however it ends then.
   CHECK(in_child([] { return std::string("filled"); }, [] { ::_exit(3); }) == "filled");
+}
+
+TEST_CASE("a signal to stop that comes between two pieces of work ends the next one", "[bench]") {
+  CHECK_THROWS_WITH(in_child([]() -> std::string {
+                      stop_well_when_interrupted();
+                      ::raise(SIGTERM);
+                      return in_child([]() -> std::string {
+                        ::pause();
+                        return "";
+                      });
+                    }),
+                    "interrupted");
 }
