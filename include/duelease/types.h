@@ -84,8 +84,10 @@ struct ClaimRequest {
   std::vector<std::string> queues{};  // 1-64; the first named is served first.
   std::string worker{};               // 1-128 bytes; who will report.
   std::uint32_t count = 1;            // 1-10000; fewer are answered when fewer are due.
-  std::optional<Duration> lease{};    // 1 ms - 30 days. Absent: the queue's.
-  Duration wait{0};                   // 0 - 30 days: how long to wait for an order when none is due.
+  // 1 ms - 30 days. Absent: the queue's. Counted in the whole milliseconds of the clock, so that by a finer clock it may
+  // end up to one of them early.
+  std::optional<Duration> lease{};
+  Duration wait{0};       // 0 - 30 days: how long to wait for an order when none is due.
   std::string request{};  // 0-128 bytes. Repeating a claim with the same worker and request answers the same
                           // orders and tokens for as long as the worker still holds any of them.
 };

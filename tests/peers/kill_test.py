@@ -128,9 +128,9 @@ def judge(entries, states):
         if id_ in completed and completed[id_] < last:
             wrong.append(f"{id_} was handed out again after it was completed")
         for token, later in zip(sorted(tokens), sorted(tokens)[1:]):
-            # A lease is as long as this after the request went out, at least; the other may have had it at the latest
-            # when it was answered.
-            early = tokens[token][0] + LEASE_MS / 1000 - tokens[later][1]
+            # A lease is as long as this after the request went out, at least, but for the millisecond that is under way;
+            # the other may have had it at the latest when it was answered.
+            early = tokens[token][0] + (LEASE_MS - 1) / 1000 - tokens[later][1]
             if early > 0 and (id_, token) not in given_back:
                 wrong.append(f"{id_} was handed out again {early:.3f} s before its lease was over")
     return wrong
