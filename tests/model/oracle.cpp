@@ -151,6 +151,12 @@ bool Oracle::has_stale_history(Time now) const {
   });
 }
 
+Duration Oracle::history_kept_longest() const {
+  Duration longest{0};
+  for (const auto& [name, queue] : queues_) longest = std::max(longest, queue.settings.keep_history);
+  return longest;
+}
+
 bool Oracle::sweep_history(const Name& name, std::uint64_t sequence, Time now) {
   OracleQueue& queue = queues_.at(name.first);
   const auto row = queue.history.find({name.second, sequence});

@@ -102,6 +102,7 @@ class Oracle {
   // The same of a row of the history.
   bool sweep_history(const Name& name, std::uint64_t sequence, Time now);
   bool has_stale_history(Time now) const;
+  Duration history_kept_longest() const;  // By any queue.
   // What is shown of the history of an order.
   std::vector<HistoryEntry> history(const Name& name, Time now) const;
 

@@ -497,11 +497,12 @@ void World::drain() {
     require(!profile_.options.upkeep || oracle_.leases().empty(), "a lease never ends");
     require(!oracle_.has_orphans(), "an order waits for ever under a run that has ended");
   }
-  // No sweep rests for more than an hour; then it takes as many ticks as it needs. The one that is under way may
-  // have passed by some already.
+  // No sweep rests for more than an hour, or a sixteenth of what its history is kept; then it takes as many ticks as
+  // it needs. The one that is under way may have passed by some already.
   if (profile_.options.upkeep && profile_.sweeps()) {
+    const Duration rest = std::max<Duration>(2h, oracle_.history_kept_longest() / 8);
     for (int sweep = 0; sweep < 2; ++sweep) {
-      move_to(now_.monotonic + 2h);
+      move_to(now_.monotonic + rest);
       for (int i = 0; i < 100 && core_->next_wake(now_) == now_.monotonic; ++i) tick();
     }
     require(!oracle_.has_lapsed(now_.wall), "a success outlives its retention");
