@@ -29,6 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto look_again = std::chrono::milliseconds{1};
+// Also what an open after kill -9 may take that has much to read.
+constexpr auto start_patience = std::chrono::minutes{10};
 
 bool is_program(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); }
 
@@ -179,7 +181,9 @@ Process::~Process() {
 }
 
 void Process::wait_until(const std::function<bool()>& answers) {
+  const auto until = std::chrono::steady_clock::now() + start_patience;
   while (!answers()) {
+    if (std::chrono::steady_clock::now() > until) complain("it does not answer");
     int status = 0;
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;

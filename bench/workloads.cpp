@@ -324,8 +324,8 @@ Round open(const Case& wanted, const TargetChoice& choice, const std::filesystem
   Round round;
   round.figures = {{"open after kill -9, s", killed.seconds, false},
                    {"open once more, s", again.seconds, false}};
-  round.resident_bytes = again.resident_bytes;
-  round.disk_bytes = again.disk_bytes;
+  round.resident_bytes = killed.resident_bytes;
+  round.disk_bytes = killed.disk_bytes;
   return round;
 }
 

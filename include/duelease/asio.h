@@ -47,8 +47,10 @@
 namespace duelease {
 
 // An engine without a thread for its changes: they run on a strand of `executor`, which must go on running
-// until the engine is closed. (The disk still has two threads: one
-// writes, one syncs. The strand waits for the first of them when it is a whole group ahead.) Errors as Engine::open.
+// until the engine is closed. A thread of it writes a small group to the log itself, which blocks it as long as a write
+// to a file does, and for a sync when a log file begins (once for some ten megabytes). Large groups have a thread of
+// the engine's own to write them, for which the strand waits when it is a whole group ahead, and so have syncs.
+// Callbacks run on these threads, and at the levels interval and none also on the strand. Errors as Engine::open.
 //
 // When just one thread runs `executor`, that thread must not block on the engine: no blocking call (purge,
 // pause and resume wait for the strand too), and async_close() before the engine is destroyed. The engine's

@@ -51,7 +51,7 @@ struct Options {
 
   // Tuning
   std::size_t group_commands_max = 4096;  // Changes in one commit group, about; from 1.
-  // Memory for writes, for the whole store; from 64 KiB. What finds rows in it (some 20 bytes a row) comes on top. The
+  // Memory for writes, for the whole store; 64 KiB to 64 GiB. What finds rows in it (some 20 bytes a row) comes on top. The
   // log takes up to three times as much on disk, and an open after a crash reads all of it.
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;  // For the whole store.

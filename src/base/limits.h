@@ -1,5 +1,5 @@
 // base/limits.h: every fixed limit that a user can run into, in one place. Those that an embedder can set are
-// fields of Options or QueueSettings, whose bounds are here.
+// fields of Options or QueueSettings; bounds of the latter are here, those of the former in engine.cpp, validate().
 #pragma once
 
 #include <cstddef>

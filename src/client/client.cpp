@@ -192,7 +192,7 @@ struct Client::Impl {
   template <class R>
   void set_and_show(R request, Callback<QueueSettings> done) {
     const std::string queue = request.queue;
-    post<void>(std::move(request), setting, [this, queue, done = std::move(done)](Result<> set) {
+    post<void>(std::move(request), setting, [this, queue, done = std::move(done)](const Result<>& set) {
       if (!set) return done(Unexpected{set.error()});
       post(protocol::QueueShowRequest{queue}, reading_settings, done);
     });

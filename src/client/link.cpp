@@ -34,8 +34,7 @@ void keep_alive(tcp::socket& socket) {
 }  // namespace
 
 Link::Link(asio::io_context& context, const Site& site, LinkOwner& owner)
-    : context_(context),
-      site_(site),
+    : site_(site),
       owner_(&owner),
       stream_(make_stream(context, site.options, site.tls)),
       resolver_(context),

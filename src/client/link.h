@@ -56,7 +56,6 @@ class Link : public std::enable_shared_from_this<Link> {
   void take_greeting(const protocol::Value& reply);
   void lose(Code code, const std::string& why);
 
-  boost::asio::io_context& context_;
   const Site& site_;
   LinkOwner* owner_;  // None: closed.
   bool open_ = false;

@@ -159,11 +159,11 @@ class Core {
 
   // core_orders.cpp: one function a command
   Answered on(ScheduleRequest request, const Command& command);
-  Answered on(RescheduleRequest request, const Command& command);
+  Answered on(const RescheduleRequest& request, const Command& command);
   Answered on(CancelRequest request, const Command& command);
-  Answered on(RetryRequest request, const Command& command);
-  Answered on(QueueSetRequest request, const Command& command);
-  Answered on(PurgeBatch request, const Command& command);
+  Answered on(const RetryRequest& request, const Command& command);
+  Answered on(const QueueSetRequest& request, const Command& command);
+  Answered on(const PurgeBatch& request, const Command& command);
   Answered schedule_free(QueueState& queue, ScheduleRequest request, Located located, Time now);
   Answered move(QueueState& queue, std::string_view id, Located located, Time due, Time now);
   Answered upsert(QueueState& queue, ScheduleRequest request, Located located, Time now);
@@ -175,7 +175,7 @@ class Core {
   Result<> purge_order(QueueState& queue, std::string_view id, const model::Record& record);
 
   // core_adopt.cpp: orders that have a life elsewhere
-  Answered on(ImportRequest request, const Command& command);
+  Answered on(const ImportRequest& request, const Command& command);
   Answered on(ReconcileRequest request, const Command& command);
 
   // core_runs.cpp
@@ -210,7 +210,7 @@ class Core {
 
   // core_claims.cpp
   std::optional<Answered> on(ClaimRequest request, const Command& command);
-  Answered on(PopRequest request, const Command& command);
+  Answered on(const PopRequest& request, const Command& command);
   Result<std::vector<Claimed>> hand_out(const ClaimRequest& request, Now now);
   Result<std::optional<std::vector<Claimed>>> repeat_claim(const ClaimRequest& request, Now now);
   Result<std::vector<DueEntry>> take_due(QueueState& queue, Time now, std::size_t count, ReplyBudget& budget);
@@ -228,10 +228,10 @@ class Core {
 
   // core_reports.cpp
   Answered on(CompleteRequest request, const Command& command);
-  Answered on(FailRequest request, const Command& command);
-  Answered on(ReleaseRequest request, const Command& command);
-  Answered on(ExtendRequest request, const Command& command);
-  Answered on(ReapRequest request, const Command& command);
+  Answered on(const FailRequest& request, const Command& command);
+  Answered on(const ReleaseRequest& request, const Command& command);
+  Answered on(const ExtendRequest& request, const Command& command);
+  Answered on(const ReapRequest& request, const Command& command);
   std::uint64_t reap(const std::vector<std::string>& keys, Now now);
   HeldLease* current(std::string_view queue, std::string_view id, Token token);
   Result<model::Record> whole_record(const HeldLease& held) const;

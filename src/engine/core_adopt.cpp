@@ -16,7 +16,7 @@ namespace duelease::engine {
 using store::Family;
 
 // Unlike a schedule it never takes the place of an order that was there before.
-Core::Answered Core::on(ImportRequest request, const Command& command) {
+Core::Answered Core::on(const ImportRequest& request, const Command& command) {
   const Time now = command.now.wall;
   if (Result<> past = model::validate_past(request, now); !past) return Unexpected{past.error()};
   const QueueState* known = find_queue(request.queue);

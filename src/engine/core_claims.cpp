@@ -69,7 +69,7 @@ std::optional<Core::Answered> Core::on(ClaimRequest request, const Command& comm
   return std::nullopt;
 }
 
-Core::Answered Core::on(PopRequest request, const Command& command) {
+Core::Answered Core::on(const PopRequest& request, const Command& command) {
   serve({request.queue}, command.now);
   std::vector<Claimed> out;
   QueueState* queue = find_queue(request.queue);

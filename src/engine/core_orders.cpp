@@ -143,7 +143,7 @@ Result<std::optional<Answer>> Core::claim_key(QueueState& queue, std::string_vie
   return std::optional<Answer>{};
 }
 
-Core::Answered Core::on(RescheduleRequest request, const Command& command) {
+Core::Answered Core::on(const RescheduleRequest& request, const Command& command) {
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr) return Reply{not_found()};
   Result<Located> located = locate(*queue, request.id, command.now.wall);
@@ -211,7 +211,7 @@ Core::Answered Core::on(CancelRequest request, const Command& command) {
   return Reply{aborted()};
 }
 
-Core::Answered Core::on(RetryRequest request, const Command& command) {
+Core::Answered Core::on(const RetryRequest& request, const Command& command) {
   const Time now = command.now.wall;
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr) return Reply{not_found()};
@@ -240,7 +240,7 @@ Core::Answered Core::on(RetryRequest request, const Command& command) {
   return Reply{waiting(Outcome::requeued, record.due)};
 }
 
-Core::Answered Core::on(QueueSetRequest request, const Command& command) {
+Core::Answered Core::on(const QueueSetRequest& request, const Command& command) {
   if (!request.create && find_queue(request.queue) == nullptr) return no_queue(request.queue);
   const Result<QueueState*> queue = find_or_add_queue(request.queue);
   if (!queue) return Unexpected{queue.error()};
@@ -279,7 +279,7 @@ Result<> Core::purge_order(QueueState& queue, std::string_view id, const model::
   return {};
 }
 
-Core::Answered Core::on(PurgeBatch request, const Command& command) {
+Core::Answered Core::on(const PurgeBatch& request, const Command& command) {
   QueueState* queue = find_queue(request.queue);
   if (queue == nullptr) return no_queue(request.queue);
   std::uint64_t purged = 0;

@@ -74,7 +74,7 @@ Core::Answered Core::on(CompleteRequest request, const Command& command) {
   return Reply{Answer{.outcome = Outcome::completed, .state = State::success}};
 }
 
-Core::Answered Core::on(FailRequest request, const Command& command) {
+Core::Answered Core::on(const FailRequest& request, const Command& command) {
   HeldLease* held = current(request.queue, request.id, request.token);
   if (held == nullptr) return Reply{stale()};
   Result<model::Record> record = whole_record(*held);
@@ -87,7 +87,7 @@ Core::Answered Core::on(FailRequest request, const Command& command) {
   return Reply{answer};
 }
 
-Core::Answered Core::on(ReleaseRequest request, const Command& command) {
+Core::Answered Core::on(const ReleaseRequest& request, const Command& command) {
   HeldLease* held = current(request.queue, request.id, request.token);
   if (held == nullptr) return Reply{stale()};
   Result<model::Record> record = whole_record(*held);
@@ -100,7 +100,7 @@ Core::Answered Core::on(ReleaseRequest request, const Command& command) {
   return Reply{answer};
 }
 
-Core::Answered Core::on(ExtendRequest request, const Command& command) {
+Core::Answered Core::on(const ExtendRequest& request, const Command& command) {
   const Now now = command.now;
   HeldLease* held = current(request.queue, request.id, request.token);
   if (held == nullptr) return Reply{stale()};
@@ -124,7 +124,7 @@ Core::Answered Core::on(ExtendRequest request, const Command& command) {
   return Reply{Answer{.outcome = Outcome::extended, .state = State::processing, .at = expires_at}};
 }
 
-Core::Answered Core::on(ReapRequest request, const Command& command) {
+Core::Answered Core::on(const ReapRequest& request, const Command& command) {
   if (find_queue(request.queue) == nullptr) return no_queue(request.queue);
   const std::string prefix = store::queue_prefix(request.queue);
   return Reply{reap(leases_.expired(command.now.monotonic, request.limit, prefix), command.now)};

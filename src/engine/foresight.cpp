@@ -110,7 +110,7 @@ Result<QueueSettings> Foresight::settings_of(const std::string& queue) {
   Result<QueueSettings> settings = read_settings(view_, queue);
   if (!settings && settings.error().code != Code::not_found) return settings;
   queue_ = queue;
-  settings_ = settings ? std::move(*settings) : QueueSettings{};
+  settings_ = settings ? *settings : QueueSettings{};
   return *settings_;
 }
 

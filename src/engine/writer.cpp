@@ -31,11 +31,11 @@ Replies all(std::size_t count, const Error& error) {
 
 }  // namespace
 
-Writer::Writer(boost::asio::any_io_executor executor, SyncBy small_groups, store::Store& store, Core& core,
-               const Options& options)
+Writer::Writer(const boost::asio::any_io_executor& executor, SyncBy small_groups, store::Store& store,
+               Core& core, const Options& options)
     : options_(options),
       store_(store),
-      strand_(boost::asio::make_strand(std::move(executor))),
+      strand_(boost::asio::make_strand(executor)),
       small_groups_synced_by_(small_groups),
       core_(core),
       timer_(strand_),
@@ -97,7 +97,7 @@ std::uint64_t Writer::submit(std::vector<Body> bodies, Done done) {
     }
   }
   if (ticket == 0) {
-    done(all(count, refused));
+    done(all(count, refused));  // NOLINT(bugprone-use-after-move): moved only with a ticket.
   } else {
     wake();
   }

@@ -12,8 +12,8 @@
 // then makes the next group larger. A reply never leaves before those of earlier groups: it may rest on what they
 // changed.
 //
-// A small group is written on the strand, when nothing is under way: it takes less time than to wake a thread. And
-// synced there, when no sync is under way: what arrives meanwhile makes one group, where it would make several
+// A small group is always written on the strand: it takes less time than to wake a thread. It is also synced there when
+// no other group waits for a sync or is in one: what arrives meanwhile makes one group, where it would make several
 // small ones, and nobody has to be woken. But not on a strand that belongs to others, whose work would wait too.
 //
 // At the levels interval and none replies leave as soon as their group is written.
@@ -57,7 +57,7 @@ class Writer {
 
   // `store` and `core` must outlive the writer; nobody else may use `core` from now on. `executor` runs the
   // strand; it must go on running until close() has returned.
-  Writer(boost::asio::any_io_executor executor, SyncBy small_groups, store::Store& store, Core& core,
+  Writer(const boost::asio::any_io_executor& executor, SyncBy small_groups, store::Store& store, Core& core,
          const Options& options);
   ~Writer();
   Writer(const Writer&) = delete;

@@ -213,7 +213,7 @@ constexpr std::pair<Outcome, State> changes[] = {
 // The name of a state is an outcome too, unless the request cannot bring that about.
 bool is_reason(Outcome outcome, Asked asked) {
   switch (asked) {
-    case Asked::other: return false;
+    case Asked::other:
     case Asked::import_order: return false;
     case Asked::reschedule:
     case Asked::reconcile:

@@ -165,7 +165,7 @@ struct Server::Impl {
   };
 
   Result<> listen(const std::vector<tcp::endpoint>& where);
-  Result<> listen_on(tcp::endpoint where);
+  Result<> listen_on(const tcp::endpoint& where);
   void start();
   void accept(Listener& listener);
   void accepted(Listener& listener, const boost::system::error_code& error,
@@ -220,7 +220,7 @@ Result<> Server::Impl::listen(const std::vector<tcp::endpoint>& where) {
 }
 
 // Of the first one with port 0, the rest get the port.
-Result<> Server::Impl::listen_on(tcp::endpoint where) {
+Result<> Server::Impl::listen_on(const tcp::endpoint& where) {
   auto listener = std::make_unique<Listener>(members[0]->loop);
   tcp::acceptor& acceptor = listener->acceptor;
   boost::system::error_code error;

@@ -23,7 +23,7 @@ namespace duelease::store {
 
 class HashMemtableFactory final : public rocksdb::MemTableRepFactory {
  public:
-  // A memtable gets one chain for every 512 bytes that it may take: some four rows.
+  // One chain for every 512 bytes of the memory for writes, of which one memtable may take half: some two rows.
   explicit HashMemtableFactory(std::size_t memtable_bytes);
 
   using rocksdb::MemTableRepFactory::CreateMemTableRep;

@@ -6,7 +6,7 @@
 //   leases    queue 00 id                                         queue, id
 //   dedup     queue 00 key                                        queue, key
 //   history   queue 00 escaped(id) 00 00 sequence:u64be           queue, id, sequence
-//   meta      "format" | "sequence" | "closed" | "settings:" queue | "counts:" queue
+//   meta      "format" | "sequence" | "closed" | "log_secret" | "settings:" queue | "counts:" queue
 //   app       whatever the application likes
 //   runs      queue 00 'a' run                                    queue, run: runs with live orders, or alive
 //             queue 00 'r' run                                    queue, run: each run

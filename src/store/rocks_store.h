@@ -34,7 +34,7 @@ struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
-  std::size_t log_zeros = 256 * 1024;  // See log_ahead.h.
+  std::size_t log_zeros = 256 * 1024;  // Bytes at a time, see log_ahead.h. 0: none.
   // Off: tables stay as they are. A compaction that meets a damaged block ends all writing.
   bool compacts = true;
   // A store without any log file has lost it. Off: also then it opens, as a fresh copy of a backup must.
@@ -50,7 +50,8 @@ struct RocksOptions {
 };
 
 // Errors: locked, newer_format, corrupt, not_found, storage; the folder is then as it was.
-// A new store gets its format version and sequence 0, both on disk before this returns.
+// A new store gets its format version, sequence 0 and log secret, and one that has no secret yet gets it, all on disk
+// before this returns.
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,
                                                 const RocksOptions& options);
 

@@ -7,7 +7,8 @@
 //   dedup     dedup_key               the id, as it is            owner of each key that blocks: model::owned_key()
 //   history   history_key             encode_entry/_generation    what happened to an order, and earlier
 //                                                                 generations of an id
-//   meta      see keys.h              encode_format, _sequence, _settings, _counts
+//   meta      see keys.h              encode_format, _sequence, _settings, _counts;
+//                                                                 log_secret: 8 bytes, see log_tail.h
 //   app       the application's own   the application's own
 //   runs      active_run_key              nothing                 runs that are alive or have live orders
 //             run_key                     encode_run              each run
