@@ -47,8 +47,7 @@ std::vector<std::string> ColumnPlan::names() const {
     if (name) names.push_back(*name);
   }
   std::ranges::sort(names);
-  const auto rest = std::ranges::unique(names);
-  names.erase(rest.begin(), rest.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

@@ -152,7 +152,7 @@ class Import {
     const Result<std::uint32_t> bytes_max = payload_bytes_max();
     if (!bytes_max) return pass_.end_with(failed(bytes_max.error()));
     Result<> done;
-    pass_.read([&](std::uint64_t number, OrderRow row) {
+    pass_.read([&](std::uint64_t number, const OrderRow& row) {
       const Time now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
       if (const Result<> good = check_row(row, plan_.queue, *bytes_max, now); !good) {
         return pass_.row_failed({number, row.id, row.due}, good.error());
