@@ -33,14 +33,8 @@ ID = "order-__rand_int__"
 IDS = "1000000000"
 PAYLOAD = "x" * 64
 
-SCRIPT = """
-local new = 0
-for i = 1, #ARGV, 3 do
-  if redis.call('HSETNX', KEYS[2], ARGV[i + 1], ARGV[i + 2]) == 1 then
-    new = new + redis.call('ZADD', KEYS[1], 'NX', ARGV[i], ARGV[i + 1])
-  end
-end
-return new"""
+with open(f"{root}/bench/redis_schedule.lua", encoding="ascii") as script:
+    SCRIPT = script.read()
 
 
 def calls_per_second(arguments, port, *words):

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "process.h"
+#include "redis_schedule.h"  // Made of redis_schedule.lua.
 #include "resp.h"
 #include "target_kinds.h"
 
@@ -14,26 +15,22 @@ namespace duelease::bench {
 
 namespace {
 
-// KEYS: waiting, payloads, processing.
-// ARGV: due, id, payload, ...; answers how many were new.
-constexpr std::string_view schedule_script = R"(
-local new = 0
-for i = 1, #ARGV, 3 do
-  if redis.call('HSETNX', KEYS[2], ARGV[i + 1], ARGV[i + 2]) == 1 then
-    new = new + redis.call('ZADD', KEYS[1], 'NX', ARGV[i], ARGV[i + 1])
-  end
-end
-return new)";
+// KEYS: waiting, payloads, processing. Of redis_schedule.lua the first two.
 
-// The same with ids alone, as of somebody who has the payloads elsewhere. ARGV: due, id, ...
+// With ids alone, as of somebody who has the payloads elsewhere. ARGV: due, id, ...
 constexpr std::string_view schedule_ids_script = R"(
-local new = 0
-for i = 1, #ARGV, 2 do
-  if not redis.call('ZSCORE', KEYS[3], ARGV[i + 1]) then
-    new = new + redis.call('ZADD', KEYS[1], 'NX', ARGV[i], ARGV[i + 1])
+local ids = {}
+for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local leases = redis.call('ZMSCORE', KEYS[3], unpack(ids))
+local dues = {}
+for i, id in ipairs(ids) do
+  if not leases[i] then
+    dues[#dues + 1] = ARGV[2 * i - 1]
+    dues[#dues + 1] = id
   end
 end
-return new)";
+if #dues == 0 then return 0 end
+return redis.call('ZADD', KEYS[1], 'NX', unpack(dues)))";
 
 // ARGV: now, how many, end of the lease; answers ids, and then the payloads or nothing.
 constexpr std::string_view claim_script = R"(
@@ -51,9 +48,12 @@ return {ids, redis.call('HMGET', KEYS[2], unpack(ids))})";
 
 // ARGV: id, end of its lease, ...; answers how many were still leased so.
 constexpr std::string_view complete_script = R"(
+local ids = {}
+for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local leases = redis.call('ZMSCORE', KEYS[3], unpack(ids))
 local mine = {}
-for i = 1, #ARGV, 2 do
-  if redis.call('ZSCORE', KEYS[3], ARGV[i]) == ARGV[i + 1] then mine[#mine + 1] = ARGV[i] end
+for i, id in ipairs(ids) do
+  if leases[i] == ARGV[2 * i] then mine[#mine + 1] = id end
 end
 if #mine > 0 then
   redis.call('ZREM', KEYS[3], unpack(mine))
@@ -64,7 +64,7 @@ return #mine)";
 class RedisConnection final : public Connection {
  public:
   RedisConnection(std::uint16_t port, bool ids_alone) : redis_(port), ids_alone_(ids_alone) {
-    schedule_ = load(ids_alone ? schedule_ids_script : schedule_script);
+    schedule_ = load(ids_alone ? schedule_ids_script : redis_schedule_script);
     claim_ = load(claim_script);
     complete_ = load(complete_script);
   }
