@@ -41,17 +41,16 @@ struct Row {
 class Bare {
  public:
   Bare(const std::filesystem::path& path, std::uint64_t ahead_max) {
-    const store::RocksOptions options;
-    const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+    const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options_.block_cache_bytes);
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
     for (std::size_t i = 0; i < store::family_count; ++i) {
       families.emplace_back(store::family_names[i],
-                            store::family_options(static_cast<Family>(i), options, cache));
+                            store::family_options(static_cast<Family>(i), options_, cache));
     }
     families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
     rocksdb::DB* db = nullptr;
-    must(rocksdb::DB::Open(store::db_options(options, rocksdb::Env::Default()), path.string(), families,
-                           &families_, &db));
+    must(
+        rocksdb::DB::Open(store::db_options(options_, env_.get()), path.string(), families, &families_, &db));
     db_.reset(db);
     sync_.emplace(ahead_max, [this] { must(db_->SyncWAL()); });
   }
@@ -83,6 +82,8 @@ class Bare {
   LimitQueue waiting;
 
  private:
+  const store::RocksOptions options_;
+  const std::unique_ptr<rocksdb::Env> env_ = store::make_env(options_);  // Used by db_.
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // In the order of Family.
   rocksdb::WriteBatch batch_;

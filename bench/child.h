@@ -1,5 +1,5 @@
-// bench/child.h: a piece of work in a process of its own. Each round has memory of its own so, what it leaves behind
-// is gone with it, and it can be killed.
+// bench/child.h: a piece of work in a process of its own, as each round is: it begins with fresh memory, leaves nothing
+// behind in that of the next one, and can be killed.
 #pragma once
 
 #include <functional>

@@ -1,18 +1,16 @@
 #include "ledger.h"
 
-#include <utility>
-
 #include "order_id.h"
 
 namespace duelease::bench {
 
-Ledger::Ledger(std::uint64_t first, std::uint64_t count, std::string payload)
-    : first_(first), payload_(std::move(payload)), orders_(count) {}
+Ledger::Ledger(std::uint64_t first, std::uint64_t count, std::size_t payload_bytes)
+    : first_(first), payloads_(payload_bytes), orders_(count) {}
 
 void Ledger::handed(const std::vector<Handed>& orders) {
   for (const Handed& order : orders) {
-    move(order, Seen::never, Seen::handed, "was handed out twice");
-    if (order.payload != payload_)
+    const std::uint64_t number = move(order, Seen::never, Seen::handed, "was handed out twice");
+    if (order.payload != payloads_.of(number))
       throw Fault("order " + order.id + " came with another payload than it had");
   }
 }
@@ -34,13 +32,14 @@ void Ledger::finish(std::uint64_t count) const {
   }
 }
 
-void Ledger::move(const Handed& order, Seen from, Seen to, const char* otherwise) {
+std::uint64_t Ledger::move(const Handed& order, Seen from, Seen to, const char* otherwise) {
   const std::optional<std::uint64_t> number = order_number(order.id);
   if (!number || *number < first_ || *number - first_ >= orders_.size()) {
     throw Fault("order " + order.id + " was handed out: no order has that id, or it was not due");
   }
   if (!orders_[*number - first_].compare_exchange_strong(from, to))
     throw Fault("order " + order.id + " " + otherwise);
+  return *number;
 }
 
 }  // namespace duelease::bench

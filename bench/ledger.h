@@ -4,10 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "payloads.h"
 #include "target.h"
 
 namespace duelease::bench {
@@ -15,10 +14,10 @@ namespace duelease::bench {
 // Safe from any thread.
 class Ledger {
  public:
-  // For the orders with numbers from `first` on, `count` of them, each with this payload.
-  Ledger(std::uint64_t first, std::uint64_t count, std::string payload);
+  // For the orders with numbers from `first` on, `count` of them, with payloads of this size.
+  Ledger(std::uint64_t first, std::uint64_t count, std::size_t payload_bytes);
 
-  std::string_view payload() const { return payload_; }
+  const Payloads& payloads() const { return payloads_; }
 
   // Each throws Fault when it cannot be.
   void handed(const std::vector<Handed>& orders);
@@ -29,10 +28,11 @@ class Ledger {
  private:
   enum class Seen : std::uint8_t { never, handed, completed };
 
-  void move(const Handed& order, Seen from, Seen to, const char* otherwise);
+  // Answers its number.
+  std::uint64_t move(const Handed& order, Seen from, Seen to, const char* otherwise);
 
   const std::uint64_t first_;
-  const std::string payload_;
+  const Payloads payloads_;
   std::vector<std::atomic<Seen>> orders_;
 };
 

@@ -16,9 +16,9 @@
 namespace duelease::bench {
 
 // What the engine's values hold besides the payload, for an order without a key (bytes).
-inline constexpr std::size_t waiting_overhead = 41;
-inline constexpr std::size_t lease_overhead = 73;
-inline constexpr std::size_t ended_overhead = 64;
+inline constexpr std::size_t waiting_overhead = 37;
+inline constexpr std::size_t lease_overhead = 66;
+inline constexpr std::size_t ended_overhead = 54;
 inline constexpr std::size_t live_bytes = 12;
 
 std::string order_key(std::string_view id);

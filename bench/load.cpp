@@ -103,23 +103,23 @@ Time due_of(std::uint64_t number, Time earliest, Duration spread) {
 }
 
 std::vector<NewOrder> new_orders(std::uint64_t first, std::uint64_t count, Time earliest, Duration spread,
-                                 std::string_view payload) {
+                                 const Payloads& payloads) {
   std::vector<NewOrder> orders(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    orders[i] = {order_id(first + i), due_of(first + i, earliest, spread), payload};
+    orders[i] = {order_id(first + i), due_of(first + i, earliest, spread), payloads.of(first + i)};
   }
   return orders;
 }
 
 void fill(Target& target, std::uint64_t first, std::uint64_t count, Time earliest, Duration spread,
-          std::string_view payload) {
+          const Payloads& payloads) {
   constexpr unsigned connections = 4;
   constexpr unsigned batch = 1000;
   std::atomic<std::uint64_t> next{0};
   run_lanes(target, connections, batch, [&](Lane& lane) {
     for (std::uint64_t i = 0; (i = next.fetch_add(batch)) < count && !lane.failed;) {
       lane.connection.schedule(
-          new_orders(first + i, std::min<std::uint64_t>(batch, count - i), earliest, spread, payload));
+          new_orders(first + i, std::min<std::uint64_t>(batch, count - i), earliest, spread, payloads));
     }
   });
 }

@@ -13,6 +13,7 @@
 
 #include "histogram.h"
 #include "ledger.h"
+#include "payloads.h"
 #include "target.h"
 
 namespace duelease::bench {
@@ -53,11 +54,11 @@ Loaded run_lanes(Target& target, unsigned connections, unsigned batch,
 Time due_of(std::uint64_t number, Time earliest, Duration spread);
 // The orders with numbers from `first` on.
 std::vector<NewOrder> new_orders(std::uint64_t first, std::uint64_t count, Time earliest, Duration spread,
-                                 std::string_view payload);
+                                 const Payloads& payloads);
 
 // Schedules them all, a thousand a call over 4 connections, not measured.
 void fill(Target& target, std::uint64_t first, std::uint64_t count, Time earliest, Duration spread,
-          std::string_view payload);
+          const Payloads& payloads);
 
 Time now();
 

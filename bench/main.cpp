@@ -295,7 +295,6 @@ class Commands {
 
   void declare_delay() {
     CLI::App* const command = add("delay", {"server"}, {});
-    defaults_.emplace_back(command, [this] { asked_.orders = {0}; });  // As many as --rate and --seconds say.
     payload(command);
     list(command, "--workers,--connections", &Asked::connections, {16},
          "Workers that wait, each by a connection", connections_max, 1U);
@@ -309,6 +308,7 @@ class Commands {
       if (asked_.rate == 0) asked_.rate = 1000;
       if (asked_.seconds == 0) asked_.seconds = 10;
       asked_.batches = {1};
+      // As many as fall due.
       asked_.orders = {std::max<std::uint64_t>(1, static_cast<std::uint64_t>(asked_.rate * asked_.seconds))};
     });
   }

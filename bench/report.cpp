@@ -11,6 +11,9 @@
 #include "process.h"
 #include "target_kinds.h"
 
+// Of jemalloc, where a program is linked with it.
+extern "C" int mallctl(const char*, void*, std::size_t*, void*, std::size_t) __attribute__((weak));
+
 namespace duelease::bench {
 
 namespace {
@@ -22,6 +25,8 @@ std::string cpu_name() {
   }
   return "unknown";
 }
+
+std::string allocator() { return &::mallctl != nullptr ? "jemalloc" : "the system's"; }
 
 // "1 round", "2 rounds".
 std::string counted(std::uint64_t count, const char* noun) {
@@ -220,10 +225,15 @@ std::string json_of(const Report& report) {
   for (const CaseResult& result : report.results) {
     const Case& wanted = result.wanted;
     nlohmann::json one = {{"workload", wanted.workload},           {"orders", wanted.orders},
-                          {"connections", wanted.connections},     {"batch", wanted.batch},
                           {"payload_bytes", wanted.payload_bytes}, {"waiting", wanted.waiting},
                           {"completes", wanted.completes},         {"rate", wanted.rate},
                           {"seconds_max", wanted.seconds_max},     {"targets", nlohmann::json::array()}};
+    if (workload_named(wanted.workload).has_batches) {
+      one["connections"] = wanted.connections;
+      one["batch"] = wanted.batch;
+    } else if (wanted.workload == "delay") {
+      one["workers"] = wanted.connections;
+    }
     for (const Measured& measured : result.targets) one["targets"].push_back(json_of(measured));
     json["results"].push_back(std::move(one));
   }
@@ -237,6 +247,7 @@ std::vector<std::pair<std::string, std::string>> machine(const std::string& fold
           {"system", std::string(name.sysname) + ' ' + name.release},
           {"disk", output_of("stat -f -c %T '" + folder + "'") + ", " + folder},
           {"rocksdb", rocksdb_version()},
+          {"allocator", allocator()},
           {"duelease", DUELEASE_VERSION}};
 }
 

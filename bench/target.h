@@ -25,7 +25,7 @@ inline constexpr Duration poll_interval{10};
 struct NewOrder {
   std::string id;
   Time due;
-  std::string_view payload;
+  std::string_view payload;  // See payloads.h.
 };
 
 struct Handed {
@@ -35,8 +35,8 @@ struct Handed {
   std::uint64_t token = 0;  // Of this lease.
 };
 
-// One client, used by one thread. Every call blocks until what it did is as durable as the target's level says,
-// and throws Fault when the target refuses.
+// One client, used by one thread. Every call blocks until what it did is as durable as the target's level says (of a
+// limit: see flush(); of beanstalkd a claim is never on disk), and throws Fault when the target refuses.
 class Connection {
  public:
   Connection() = default;

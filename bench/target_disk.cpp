@@ -12,7 +12,7 @@ namespace duelease::bench {
 
 namespace {
 
-constexpr std::size_t group_bytes = 60;  // Of the numbers that the engine keeps, in each group.
+constexpr std::size_t group_bytes = 60;  // Of the numbers that the engine keeps, in each group, about.
 constexpr std::size_t entry_bytes = 8;   // Tags and lengths of one entry in a log, about.
 
 class File {

@@ -1,6 +1,7 @@
-// Our server over TCP, a process of the program `duelease`. The client is hiredis, as for the target redis: so both
-// cost the generator the same, and it is what somebody uses who comes from Redis. A batch is sent in one go, one
-// request an order in array form, and the replies are read behind it; a claim of many is one request.
+// Our server over TCP, a process of the program `duelease`. The client is hiredis, as for the target redis, and it is
+// what somebody uses who comes from Redis. A batch is sent in one go, one request an order in array form, and the replies
+// are read behind it; a claim of many is one request. So it costs the generator more than a batch for Redis, which is
+// one call of a script with one reply.
 #include <signal.h>
 
 #include <charconv>

@@ -21,8 +21,8 @@ using Steady = std::chrono::steady_clock;
 constexpr Duration day{86'400'000};
 constexpr Duration a_second{1000};
 
-std::string payload_of(const Case& wanted, const Target& target) {
-  return std::string(target.keeps_payloads() ? wanted.payload_bytes : 0, 'p');
+std::size_t payload_bytes(const Case& wanted, const Target& target) {
+  return target.keeps_payloads() ? wanted.payload_bytes : 0;
 }
 
 // Due before now, all of them.
@@ -51,14 +51,14 @@ std::vector<Figure> rate_of(const char* name, std::uint64_t orders, double secon
   return {{name, static_cast<double>(orders) / seconds, true}};
 }
 
-// How many orders went all the way. Safe from any thread.
+// Counts the orders that went all the way (of `claim`: that were handed out). Safe from any thread.
 class Progress {
  public:
   explicit Progress(const Case& wanted, Duration until_first = Duration{0})
       : patience_(wanted.patience), last_((Steady::now() + until_first).time_since_epoch().count()) {}
 
   std::uint64_t count() const { return count_; }
-  // Throws Fault when there was none for too long.
+  // 0: this time none was. Throws Fault when there was none for too long.
   void add(std::uint64_t orders) {
     const std::int64_t at = Steady::now().time_since_epoch().count();
     if (orders > 0) {
@@ -87,7 +87,7 @@ class Cycle {
                                       : Steady::time_point::max()),
         lanes_that_schedule_(target.is_limit() ? 1 : wanted.connections),
         completed_(wanted),
-        ledger_(first, wanted.orders, payload_of(wanted, target)) {}
+        ledger_(first, wanted.orders, payload_bytes(wanted, target)) {}
 
   // Each lane schedules a batch, claims one and completes it, until nothing is left of what all have scheduled.
   void run(Lane& lane) {
@@ -118,7 +118,7 @@ class Cycle {
     if (number >= orders_) return false;
     const std::uint64_t count = std::min<std::uint64_t>(lane.batch, orders_ - number);
     scheduled_ += count;  // First: as soon as it is scheduled, another lane may complete it.
-    lane.schedule(new_orders(first_ + number, count, due_, a_second, ledger_.payload()));
+    lane.schedule(new_orders(first_ + number, count, due_, a_second, ledger_.payloads()));
     return true;
   }
 
@@ -146,8 +146,7 @@ Round cycle(const Case& wanted, Target& target, std::uint64_t first) {
 Round lifecycle(const Case& wanted, Target& target) { return cycle(wanted, target, 0); }
 
 Round backlog(const Case& wanted, Target& target) {
-  const std::string payload = payload_of(wanted, target);
-  fill(target, 0, wanted.waiting, now() + day, day, payload);
+  fill(target, 0, wanted.waiting, now() + day, day, Payloads(payload_bytes(wanted, target)));
   return cycle(wanted, target, wanted.waiting);
 }
 
@@ -168,13 +167,13 @@ void settle(const Case& wanted, Target& target, Ledger& ledger) {
 }
 
 Round schedule(const Case& wanted, Target& target) {
-  Ledger ledger(0, wanted.orders, payload_of(wanted, target));
+  Ledger ledger(0, wanted.orders, payload_bytes(wanted, target));
   std::atomic<std::uint64_t> next{0};
   const Time due = past();
   Loaded loaded = run_lanes(target, wanted.connections, wanted.batch, [&](Lane& lane) {
     for (std::uint64_t i = 0; (i = next.fetch_add(lane.batch)) < wanted.orders && !lane.failed;) {
       const std::uint64_t count = std::min<std::uint64_t>(lane.batch, wanted.orders - i);
-      lane.schedule(new_orders(i, count, due, a_second, ledger.payload()));
+      lane.schedule(new_orders(i, count, due, a_second, ledger.payloads()));
     }
   });
   const double seconds = loaded.seconds;
@@ -186,8 +185,8 @@ Round schedule(const Case& wanted, Target& target) {
 }
 
 Round claim(const Case& wanted, Target& target) {
-  Ledger ledger(0, wanted.orders, payload_of(wanted, target));
-  fill(target, 0, wanted.orders, past(), a_second, ledger.payload());
+  Ledger ledger(0, wanted.orders, payload_bytes(wanted, target));
+  fill(target, 0, wanted.orders, past(), a_second, ledger.payloads());
   Progress claimed(wanted);
   Loaded loaded = run_lanes(target, wanted.connections, wanted.batch, [&](Lane& lane) {
     std::vector<std::vector<Handed>> held;
@@ -219,11 +218,11 @@ std::vector<Figure> percentiles_of(const Latencies& latencies, Call call, const 
 }
 
 Round delay(const Case& wanted, Target& target) {
-  Ledger ledger(0, wanted.orders, payload_of(wanted, target));
+  Ledger ledger(0, wanted.orders, payload_bytes(wanted, target));
   const Duration spread{static_cast<std::int64_t>(wanted.orders * 1000 / wanted.rate)};
   // Time to schedule them all before the first is due.
   const Time earliest = now() + Duration{1000 + static_cast<std::int64_t>(wanted.orders / 2)};
-  fill(target, 0, wanted.orders, earliest, spread, ledger.payload());
+  fill(target, 0, wanted.orders, earliest, spread, ledger.payloads());
   if (now() > earliest) throw Fault("too slow: orders fell due before all were scheduled");
   Progress completed(wanted, earliest - now());
   Loaded loaded = run_lanes(target, wanted.connections, 1, [&](Lane& lane) {
@@ -259,11 +258,11 @@ Round drain(const Case& wanted, Target& target) {
   if (wanted.completes > 0) cycle(before, target, 0);
 
   const std::uint64_t orders = wanted.orders + in_queue;
-  Ledger ledger(wanted.completes, orders, payload_of(wanted, target));
+  Ledger ledger(wanted.completes, orders, payload_bytes(wanted, target));
   const Time due = past();
   Loaded loaded = run_lanes(target, 1, 1, [&](Lane& lane) {
     std::uint64_t number = wanted.completes;
-    lane.connection.schedule(new_orders(number, in_queue, due, a_second, ledger.payload()));
+    lane.connection.schedule(new_orders(number, in_queue, due, a_second, ledger.payloads()));
     number += in_queue;
     for (std::uint64_t i = 0; i < orders; ++i) {
       const std::vector<Handed> one = lane.claim();
@@ -271,7 +270,7 @@ Round drain(const Case& wanted, Target& target) {
       ledger.handed(one);
       lane.complete(one);
       ledger.completed(one);
-      if (i < wanted.orders) lane.schedule(new_orders(number++, 1, due, a_second, ledger.payload()));
+      if (i < wanted.orders) lane.schedule(new_orders(number++, 1, due, a_second, ledger.payloads()));
     }
   });
   ledger.finish(orders);
@@ -312,7 +311,7 @@ Round open(const Case& wanted, const TargetChoice& choice, const std::filesystem
       [&] {
         filled = make_target(choice, folder);
         filled->start();
-        fill(*filled, 0, wanted.orders, now() + day, day, payload_of(wanted, *filled));
+        fill(*filled, 0, wanted.orders, now() + day, day, Payloads(payload_bytes(wanted, *filled)));
         return std::string();
       },
       [&] {
@@ -343,10 +342,10 @@ const std::vector<Workload>& all_workloads() {
       {{"backlog", "the same while other orders wait, due tomorrow", true}, backlog},
       {{"schedule", "schedule alone", true}, schedule},
       {{"claim", "claim alone, of orders that are due", true}, claim},
-      {{"delay", "from due to delivered, to workers that wait", false}, delay},
-      {{"drain", "a claim on a queue of 10 orders, after many were completed", false}, drain},
+      {{"delay", "from due to delivered, to workers that wait", false, false}, delay},
+      {{"drain", "a claim on a queue of 10 orders, after many were completed", false, false}, drain},
       {{"open", "from start to the first answer, with orders waiting: after kill -9, and after a good end",
-        false},
+        false, false},
        nullptr},
   };
   return all;

@@ -44,6 +44,8 @@ struct WorkloadInfo {
   std::string help;
   // Whether it can be measured at a limit, which has no queue.
   bool for_limits = false;
+  // Whether its calls are as Case::batch says, over Case::connections.
+  bool has_batches = true;
 };
 const std::vector<WorkloadInfo>& workloads();
 const WorkloadInfo& workload_named(const std::string& name);  // One of the above.

@@ -191,55 +191,52 @@ void Writer::fail_with(const Error& error) {
 
 void Writer::drain() {
   if (closed_) return;
-  std::vector<Item> items = take_items();
-  bool closing = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (drain_parked_) return;
-    closing = closing_;
-  }
+  Taken taken = take();
+  if (taken.parked) return;
   const Now now = clock_now();
   watch_clock(now);
   Group group;
-  apply_items(std::move(items), now, group);
+  apply_items(std::move(taken.items), now, group);
   const std::optional<Error> failed = failure();
-  for (const std::uint64_t ticket : std::exchange(cancelled_, {})) core_.cancel_claim(ticket);
+  for (const std::uint64_t ticket : taken.cancelled) core_.cancel_claim(ticket);
   if (failed) {
     core_.cancel_claims(*failed);
   } else {
-    if (core_.tick_walks_store(now)) await_write();
+    if (core_.tick_walks_store(now)) finish_write();
     core_.tick(now);
-    if (closing) core_.cancel_claims({Code::closing, "the engine is closed"});
+    if (taken.closing) core_.cancel_claims({Code::closing, "the engine is closed"});
   }
   take_served(group);
   write_group(std::move(group));
   arm_timer(now);
-  if (closing) await_write();
+  if (taken.closing) finish_write();
 
   const std::lock_guard lock(mutex_);
   damage_ = core_.damage();
   if (!inbox_.empty()) {
     if (!drain_posted_ && !drain_parked_) post_drain();
-  } else if (closing) {
+  } else if (taken.closing) {
     closed_ = true;
     timer_.cancel();
   }
 }
 
-std::vector<Writer::Item> Writer::take_items() {
+Writer::Taken Writer::take() {
+  Taken taken;
   const std::lock_guard lock(mutex_);
   drain_posted_ = false;
   if (pending_.size() + syncing_ >= groups_ahead_max) {
     drain_parked_ = true;
-    return {};
+    taken.parked = true;
+    return taken;
   }
-  std::vector<Item> items;
+  taken.closing = closing_;
   std::size_t commands = 0;
   std::size_t bytes = 0;
   while (!inbox_.empty() && commands < options_.group_commands_max && bytes < group_bytes_max) {
     commands += inbox_.front().bodies.size();
     bytes += inbox_.front().bytes;
-    items.push_back(std::move(inbox_.front()));
+    taken.items.push_back(std::move(inbox_.front()));
     inbox_.pop_front();
   }
   inbox_commands_ -= commands;
@@ -249,9 +246,9 @@ std::vector<Writer::Item> Writer::take_items() {
     return inbox_.empty() || ticket < inbox_.front().ticket;
   };
   const auto later = std::partition(to_cancel_.begin(), to_cancel_.end(), applied);
-  cancelled_.assign(to_cancel_.begin(), later);
+  taken.cancelled.assign(to_cancel_.begin(), later);
   to_cancel_.erase(to_cancel_.begin(), later);
-  return items;
+  return taken;
 }
 
 void Writer::apply_items(std::vector<Item> items, Now now, Group& group) {
@@ -291,7 +288,7 @@ void Writer::take_served(Group& group) {
 
 // Closes the group of the core, and sees to it that it is written, and that the replies leave when they may.
 void Writer::write_group(Group group) {
-  await_write();
+  finish_write();
   const bool has_few_bytes = core_.group_bytes() <= small_group_bytes_max;
   std::span<const store::Change> changes;
   if (!has_failed_) changes = core_.begin_commit();
@@ -306,7 +303,7 @@ void Writer::write_group(Group group) {
   write_wanted_.notify_one();
 }
 
-void Writer::await_write() {
+void Writer::finish_write() {
   {
     std::unique_lock lock(mutex_);
     write_done_.wait(lock, [this] { return !to_write_ && !writing_; });

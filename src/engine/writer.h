@@ -14,7 +14,8 @@
 //
 // A small group is always written on the strand: it takes less time than to wake a thread. It is also synced there when
 // no other group waits for a sync or is in one: what arrives meanwhile makes one group, where it would make several
-// small ones, and nobody has to be woken. But not on a strand that belongs to others, whose work would wait too.
+// small ones, and nobody has to be woken. But not on a strand that belongs to others, whose work would wait too: there
+// it is for the store alone to sync, in a write that begins a log file (see store.h), some 64 MB apart.
 //
 // At the levels interval and none replies leave as soon as their group is written.
 //
@@ -64,7 +65,7 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   // Answers in order, one reply a command, by one call of `done` (see duelease/engine.h, "Threads").
-  // A claim that may wait must come alone. Answers the ticket that names it.
+  // A claim that may wait must come alone. Answers the ticket that names it; 0: refused, and `done` was called already.
   std::uint64_t submit(std::vector<Body> bodies, Done done);
   void cancel_claim(std::uint64_t ticket);
 
@@ -88,6 +89,13 @@ class Writer {
     std::vector<Finished> finished;
     bool wrote = false;
   };
+  // What a drain takes from the other threads, at one moment.
+  struct Taken {
+    std::vector<Item> items;
+    std::vector<std::uint64_t> cancelled;  // Claims that wait, by ticket.
+    bool parked = false;                   // Nothing, for too many groups wait for their sync.
+    bool closing = false;
+  };
   // What the write thread gets. The changes lie in the core until it is told that they were written.
   struct Write {
     std::span<const store::Change> changes;
@@ -99,7 +107,7 @@ class Writer {
   void post_drain();  // With mutex_ held.
   void leave_handler();
   void drain();
-  std::vector<Item> take_items();
+  Taken take();
   void apply_items(std::vector<Item> items, Now now, Group& group);
   void take_served(Group& group);
   void release(Group group);
@@ -107,7 +115,7 @@ class Writer {
   std::optional<Error> failure() const;
   void spoil(Group& group, const Error& error);
   void write_group(Group group);
-  void await_write();
+  void finish_write();
   Group write_now(Write write);
   void hand_on(Group group, SyncBy by);
   void write_loop();
@@ -128,7 +136,6 @@ class Writer {
   Core& core_;
   boost::asio::steady_timer timer_;
   std::map<std::uint64_t, Done> waiting_;  // Claims by ticket.
-  std::vector<std::uint64_t> cancelled_;
   std::optional<Duration> clock_offset_;
   std::optional<Monotonic> timer_armed_;  // When it goes off.
   bool closed_ = false;                   // Changed here, with mutex_ held.

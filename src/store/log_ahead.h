@@ -1,4 +1,4 @@
-// store/log_ahead.h: RocksDB's log files, written over zeros that were put there before. For rocks_store.cpp alone.
+// store/log_ahead.h: RocksDB's log files, written over zeros that were put there before. See make_env() of rocks_layout.h.
 //
 //     | what was written | zeros, a stretch at most |
 //                        ^ end                      ^ length on the disk

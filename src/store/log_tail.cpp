@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "store/rocks_read.h"
+
 namespace duelease::store {
 
 namespace {
@@ -90,10 +92,6 @@ void read_block(std::string_view block, const LogSecret& secret, LogTail& tail) 
   }
 }
 
-Unexpected to_error(const rocksdb::Status& status, const std::string& file) {
-  return fail(Code::storage, "reading log " + file + ": " + status.ToString());
-}
-
 Result<> read_file(rocksdb::Env& env, const std::string& path, std::uint64_t from,
                    const std::optional<LogSecret>& secret, LogTail& tail) {
   std::unique_ptr<rocksdb::SequentialFile> file;
@@ -101,13 +99,13 @@ Result<> read_file(rocksdb::Env& env, const std::string& path, std::uint64_t fro
   // Blocks are counted from the start of the file.
   const std::uint64_t first_block = from / block_bytes * block_bytes;
   if (status.ok()) status = file->Skip(first_block);
-  if (!status.ok()) return to_error(status, path);
+  if (!status.ok()) return to_error(status, "reading log " + path);
   std::vector<char> buffer(block_bytes);
   std::uint64_t bytes = 0;
   for (std::uint64_t at = first_block;; at += block_bytes) {
     rocksdb::Slice got;
     status = file->Read(buffer.size(), &got, buffer.data());
-    if (!status.ok()) return to_error(status, path);
+    if (!status.ok()) return to_error(status, "reading log " + path);
     if (got.empty()) break;
     std::string_view block(got.data(), got.size());
     const std::uint64_t start = std::max(at, from);
@@ -152,6 +150,13 @@ Result<LogSecret> draw_log_secret() {
   return fail(Code::storage, std::string("drawing random bytes: ") + std::strerror(errno));
 }
 
+std::optional<LogSecret> log_secret_in(const std::optional<std::string>& row) {
+  LogSecret secret;
+  if (!row || row->size() != secret.size()) return std::nullopt;
+  std::copy(row->begin(), row->end(), secret.begin());
+  return secret;
+}
+
 void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced, const LogSecret& secret) {
   std::array<char, mark_bytes> mark{};
   for (std::size_t i = 0; i < synced_bytes; ++i) {
@@ -166,7 +171,7 @@ Result<LogTail> read_log_tail(rocksdb::Env& env, const std::string& folder, LogP
                               const std::optional<LogSecret>& secret) {
   std::vector<std::string> names;
   if (const rocksdb::Status status = env.GetChildren(folder, &names); !status.ok()) {
-    return to_error(status, folder);
+    return to_error(status, "reading logs in " + folder);
   }
   std::map<std::uint64_t, std::string> files;
   for (const std::string& name : names) {

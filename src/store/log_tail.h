@@ -35,11 +35,13 @@ struct LogPlace {
   std::uint64_t offset = 0;
 };
 
-// Where a record of `bytes` ends that was written behind `offset` of its file.
+// Where a record of `bytes`, its batch without what the format adds, ends that was written behind `offset` of its file.
 std::uint64_t end_of_record(std::uint64_t offset, std::size_t bytes);
 
 using LogSecret = std::array<char, 8>;
 Result<LogSecret> draw_log_secret();  // From the system.
+// Of its row in family meta. Nothing: there is no such row, or not of ours.
+std::optional<LogSecret> log_secret_in(const std::optional<std::string>& row);
 
 // Into an empty batch, before all else.
 void put_synced_mark(rocksdb::WriteBatch& batch, std::uint64_t synced, const LogSecret& secret);

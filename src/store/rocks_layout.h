@@ -2,6 +2,7 @@
 // beside a bare database with the same ones.
 #pragma once
 
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 
 #include <memory>
@@ -11,6 +12,10 @@
 
 namespace duelease::store {
 
+// The machine's files, or those of options.file_system; with logs that are written over zeros (log_ahead.h).
+std::unique_ptr<rocksdb::Env> make_env(const RocksOptions& options);
+
+// `env` must outlive the database.
 rocksdb::DBOptions db_options(const RocksOptions& options, rocksdb::Env* env);
 
 // `cache`: for the blocks of all families. Empty: RocksDB makes one for each.

@@ -1,4 +1,4 @@
-// store/rocks_log.h: how RocksDB's log is kept free of holes. For rocks_store.cpp alone.
+// store/rocks_log.h: how RocksDB's log is kept free of holes. For the store's own files alone.
 //
 // Groups are written while the sync of those before them is still under way, so a power cut can meet
 // several that are not on disk, and the disk may have begun with any of them. Each may be lost, but never
@@ -88,6 +88,7 @@ class LogSwitches final : public rocksdb::EventListener {
   rocksdb::Status failure_;  // Guarded by mutex_.
 };
 
+// For RocksDB's own words about what it does, which nobody reads: see rocks_layout.cpp.
 class NoInfoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;

@@ -34,7 +34,8 @@ struct RocksOptions {
   bool create_if_missing = true;
   std::size_t memtable_bytes = 128 * 1024 * 1024;
   std::size_t block_cache_bytes = 64 * 1024 * 1024;
-  std::size_t log_zeros = 256 * 1024;  // Bytes at a time, see log_ahead.h. 0: none.
+  std::size_t log_zeros = 256 * 1024;      // Bytes at a time, see log_ahead.h. 0: none.
+  std::size_t payload_bytes_apart = 2048;  // Rows from this size on lie in files of their own, *.blob.
   // Off: tables stay as they are. A compaction that meets a damaged block ends all writing.
   bool compacts = true;
   // A store without any log file has lost it. Off: also then it opens, as a fresh copy of a backup must.
@@ -49,7 +50,9 @@ struct RocksOptions {
   std::shared_ptr<rocksdb::FileSystem> file_system;     // Empty: the machine's. Tests put faults there.
 };
 
-// Errors: locked, newer_format, corrupt, not_found, storage; the folder is then as it was.
+// Errors: invalid (a backup, or something else lies there), locked, newer_format, corrupt, not_found, storage. What
+// check_before_open.h refuses leaves the folder as it was; an error of the open itself loses nothing, but it may have
+// begun files of its own.
 // A new store gets its format version, sequence 0 and log secret, and one that has no secret yet gets it, all on disk
 // before this returns.
 Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& path,

@@ -71,7 +71,8 @@ class Reader {
 // write() is called by one thread at a time; all else by any, also during a write.
 class Store : public Reader {
  public:
-  // All of them or none, also after a crash. On disk for sure only after a sync() that began later.
+  // All of them or none, also after a crash. On disk for sure only after a sync() that began later. Now and then it
+  // syncs by itself, where a log file begins.
   virtual Result<> write(std::span<const Change> changes) = 0;
   virtual Result<> sync() = 0;
   // The store as it is now, for reading at leisure; must not outlive the store.

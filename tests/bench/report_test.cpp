@@ -72,6 +72,23 @@ TEST_CASE("the JSON has each round", "[bench]") {
   CHECK(json["skipped"]["postgres"] == "package postgresql is not installed");
 }
 
+TEST_CASE("the JSON tells batch and connections of those workloads alone that go by them", "[bench]") {
+  Report report = report_of();
+  const auto case_of = [&report](const std::string& workload) {
+    report.results[0].wanted.workload = workload;
+    return nlohmann::json::parse(json_of(report))["results"][0];
+  };
+  for (const char* workload : {"lifecycle", "payload", "backlog", "schedule", "claim"}) {
+    CHECK(case_of(workload)["batch"] == 1);
+    CHECK(case_of(workload)["connections"] == 1);
+  }
+  for (const char* workload : {"delay", "drain", "open"}) {
+    CHECK_FALSE(case_of(workload).contains("batch"));
+    CHECK_FALSE(case_of(workload).contains("connections"));
+  }
+  CHECK(case_of("delay")["workers"] == 1);
+}
+
 TEST_CASE("a picture has a bar and a curve for each target", "[bench]") {
   const std::string svg = svg_of(report_of());
   const auto count = [&svg](const std::string& what) {

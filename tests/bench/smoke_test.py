@@ -25,6 +25,17 @@ WORKLOADS = {
     "drain": ("--orders 5 --completes 50", [65]),
     "open": ("--orders 30", [0]),
 }
+# How many calls of each kind they time; None: it depends on how the connections meet.
+CALLS = {
+    "lifecycle": {"schedule": 4, "claim": None, "complete": None},
+    "payload": {"schedule": 2, "claim": None, "complete": None},
+    "backlog": {"schedule": 2, "claim": None, "complete": None},
+    "schedule": {"schedule": 3},
+    "claim": {"claim": None},
+    "delay": {"delay": 20, "complete": 20},
+    "drain": {"schedule": 5, "claim": 15, "complete": 15},
+    "open": {},
+}
 # The same for every target, so one is enough.
 SEVERAL_CASES = {
     "lifecycle": ("--orders 20 --batch 1,10 --connections 2,3 --seconds 60", [20, 20, 20, 20]),
@@ -38,8 +49,10 @@ NOT_FOR_LIMITS = {"delay", "drain", "open"}
 def run(workload, options, target, folder):
     command = [os.environ["DUELEASE_BENCH"], workload, *options.split(), "--targets", target, "--rounds", "1",
                "--folder", f"{folder}/bench", "--json", "--plot", f"{folder}/plot.svg"]
+    start = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     report = json.loads(ran.stdout) if ran.stdout else {}
+    report["took_ms"] = (time.monotonic() - start) * 1000
     [why] = report.get("skipped", {}).values() or [None]
     if why and "not installed" in why:
         print(f"SKIPPED: {target}: {why}", flush=True)
@@ -51,7 +64,8 @@ def run(workload, options, target, folder):
     return report
 
 
-def check(report, workload, completed):
+def check(report, workload, completed, single):
+    """`single`: it ran with the options of WORKLOADS."""
     assert [one["workload"] for one in report["results"]] == [workload] * len(completed)
     for one, orders in zip(report["results"], completed):
         [measured] = one["targets"]
@@ -60,9 +74,14 @@ def check(report, workload, completed):
         for figure in measured["figures"]:
             assert figure["lowest"] <= figure["median"] <= figure["highest"], figure
             assert figure["median"] > 0, figure
-        for call, latency in measured["latencies_ms"].items():
-            assert 0 < latency["count"], call
-            assert 0 <= latency["p50"] <= latency["p99"] <= latency["max"], (call, latency)
+        latencies = measured["latencies_ms"]
+        limit = measured["target"] in ("rocksdb", "disk")
+        assert set(latencies) == (set() if limit else set(CALLS[workload])), latencies
+        for call, latency in latencies.items():
+            assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["p99_9"], (call, latency)
+            assert latency["p99_9"] <= latency["max"] <= report["took_ms"], (call, latency)
+            wanted = CALLS[workload][call] if single else None
+            assert latency["count"] == wanted if wanted else 0 < latency["count"] <= orders, (call, latency)
 
 
 def processes_in(folder):
@@ -132,7 +151,7 @@ def main():
         for workload, (options, completed) in [*WORKLOADS.items(), *several.items()]:
             report = run(workload, options, target, folder)
             if report:
-                check(report, workload, completed)
+                check(report, workload, completed, single=options == WORKLOADS[workload][0])
                 with open(f"{folder}/plot.svg", encoding="utf-8") as file:
                     assert file.read().endswith("</svg>\n")
         if target == "engine":

@@ -6,7 +6,9 @@
 
 #include <catch2/catch.hpp>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "child.h"
@@ -24,6 +26,7 @@ enum class Wrong {
   doubles,          // One is handed out to two.
   invents,          // One is handed out that nobody has scheduled.
   cuts,             // A payload is not what it was.
+  swaps,            // An order has the payload of another one.
   is_early,         // Hands out what is not due.
   refuses,          // A complete.
   completes_less,   // A complete of one order changes nothing, and says that it did.
@@ -35,7 +38,7 @@ struct Memory {
   std::mutex mutex;
   Wrong wrong = Wrong::nothing;
   std::deque<NewOrder> waiting;
-  std::string payload;
+  std::map<std::string, std::string> payloads;
   std::uint64_t handed = 0;
   std::uint64_t held = 0;
   bool has_skipped = false;
@@ -49,7 +52,7 @@ class MemoryConnection final : public Connection {
     const std::lock_guard lock(memory_.mutex);
     if (memory_.wrong == Wrong::forgets_silently) return;
     for (const NewOrder& order : orders) {
-      memory_.payload = order.payload;
+      memory_.payloads[order.id] = order.payload;
       memory_.waiting.push_back(order);
     }
   }
@@ -62,7 +65,7 @@ class MemoryConnection final : public Connection {
         ++it;
         continue;
       }
-      const Handed order{it->id, memory_.payload};
+      const Handed order{it->id, memory_.payloads[it->id]};
       it = memory_.waiting.erase(it);
       ++memory_.held;
       if (++memory_.handed == 5) {
@@ -94,6 +97,10 @@ class MemoryConnection final : public Connection {
     if (memory_.wrong == Wrong::doubles) orders.push_back(order);
     if (memory_.wrong == Wrong::invents) orders.push_back({order_id(1'000'000), order.payload});
     if (memory_.wrong == Wrong::cuts) orders.back().payload.pop_back();
+    if (memory_.wrong == Wrong::swaps) {
+      const auto first = memory_.payloads.begin();
+      orders.back().payload = (first->first == order.id ? std::next(first) : first)->second;
+    }
   }
 
   Memory& memory_;
@@ -127,6 +134,20 @@ Round run(const std::string& workload, Wrong wrong) {
 
 }  // namespace
 
+TEST_CASE("each order has a payload of its own", "[bench]") {
+  const Payloads payloads(64);
+  std::set<std::string_view> seen;
+  for (std::uint64_t number = 0; number < 10'000; ++number) {
+    const std::string_view payload = payloads.of(number);
+    CHECK(payload.size() == 64);
+    seen.insert(payload);
+  }
+  CHECK(seen.size() == 10'000);
+  CHECK(Payloads(64).of(7) == payloads.of(7));
+  CHECK(Payloads(65'536).of(1'000'000'000).size() == 65'536);
+  CHECK(Payloads(0).of(7).empty());
+}
+
 TEST_CASE("each workload completes every order of a target that does right", "[bench]") {
   for (const char* workload : {"lifecycle", "payload", "backlog", "schedule", "claim", "delay"}) {
     INFO(workload);
@@ -141,6 +162,7 @@ TEST_CASE("a target that does wrong is found out", "[bench]") {
     CHECK_THROWS_WITH(run(workload, Wrong::doubles), Contains("was handed out twice"));
     CHECK_THROWS_WITH(run(workload, Wrong::invents), Contains("no order has that id"));
     CHECK_THROWS_WITH(run(workload, Wrong::cuts), Contains("another payload"));
+    CHECK_THROWS_WITH(run(workload, Wrong::swaps), Contains("another payload"));
     CHECK_THROWS_WITH(run(workload, Wrong::refuses), Contains("the lease is over"));
     CHECK_THROWS_AS(run(workload, Wrong::keeps_one), Fault);
     CHECK_THROWS_WITH(run(workload, Wrong::completes_less),

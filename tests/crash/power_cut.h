@@ -31,7 +31,8 @@ namespace duelease::test {
 // just which changes were found.
 inline store::RocksOptions small_rocks_options() {
   store::RocksOptions options;
-  options.log_zeros = 8 * 1024;  // Small groups are written over zeros, larger ones behind the end.
+  options.payload_bytes_apart = 100;  // Some of the script's.
+  options.log_zeros = 8 * 1024;       // Small groups are written over zeros, larger ones behind the end.
   options.raises_sequence_after_crash = false;
   options.memtable_bytes = 64 * 1024;
   options.block_cache_bytes = 1024 * 1024;

@@ -32,6 +32,7 @@ TEST_CASE("the recordings hold what the power cuts are for") {
   const Recording recording = record(long_script(), Syncs::overlapped);
   CHECK(recording.count(Kind::create, ".log") >= 4);
   CHECK(recording.count(Kind::create, ".sst") >= 10);
+  CHECK(recording.count(Kind::create, ".blob") >= 3);
   CHECK(recording.count(Kind::remove, ".log") >= 1);
   CHECK(recording.count(Kind::append, "") >= 100);
   CHECK(recording.count(Kind::write, "") >= 100);

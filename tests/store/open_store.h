@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,6 +80,14 @@ inline fs::path find_file(const fs::path& folder, const std::string& part) {
   }
   FAIL("no file with " << part << " in its name");
   return {};
+}
+
+// No compression makes it smaller.
+inline std::string random_text(std::size_t bytes, std::uint32_t seed) {
+  std::minstd_rand random(seed + 1);
+  std::string out;
+  while (out.size() < bytes) out.push_back(static_cast<char>('!' + random() % 90));
+  return out;
 }
 
 inline void overwrite(const fs::path& file, const std::string& bytes) {
