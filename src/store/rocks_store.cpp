@@ -110,10 +110,11 @@ Result<> raise_sequence_after_crash(Store& store, bool has_lost) {
 
 class RocksStore final : public Store {
  public:
-  RocksStore(std::unique_ptr<OpenFolder> open_folder, std::unique_ptr<rocksdb::Env> env,
-             std::unique_ptr<ContiguousLog> log_filter, std::shared_ptr<LogSwitches> log_switches,
-             std::unique_ptr<rocksdb::DB> db, Handles families)
-      : open_folder_(std::move(open_folder)),
+  RocksStore(std::filesystem::path path, std::unique_ptr<OpenFolder> open_folder,
+             std::unique_ptr<rocksdb::Env> env, std::unique_ptr<ContiguousLog> log_filter,
+             std::shared_ptr<LogSwitches> log_switches, std::unique_ptr<rocksdb::DB> db, Handles families)
+      : path_(std::move(path)),
+        open_folder_(std::move(open_folder)),
         env_(std::move(env)),
         log_filter_(std::move(log_filter)),
         log_switches_(std::move(log_switches)),
@@ -170,6 +171,17 @@ class RocksStore final : public Store {
     return {};
   }
 
+  // Before the first write. RocksDB opens each table with the store, but a file of large rows only for the read that
+  // meets it.
+  Result<> check_large_rows() {
+    db_->DisableFileDeletions();  // Else a compaction could take away what is looked for.
+    const rocksdb::Status status = large_rows_status();
+    db_->EnableFileDeletions(/*force=*/false);
+    if (status.ok()) return {};
+    has_failed_ = true;  // So that its end writes nothing either.
+    return cannot_open(status, path_);
+  }
+
   // To a table.
   Result<> flush(Family family) {
     const rocksdb::Status status = db_->Flush(rocksdb::FlushOptions{}, handle(family));
@@ -204,12 +216,31 @@ class RocksStore final : public Store {
     return families_[static_cast<std::size_t>(family)];
   }
 
+  rocksdb::Status large_rows_status() const {
+    for (rocksdb::ColumnFamilyHandle* family : families_) {
+      rocksdb::ColumnFamilyMetaData meta;
+      db_->GetColumnFamilyMetaData(family, &meta);
+      for (const rocksdb::BlobMetaData& file : meta.blob_files) {
+        const std::filesystem::path name = std::filesystem::path(file.blob_file_name).filename();
+        std::uint64_t bytes = 0;
+        const rocksdb::Status status = env_->GetFileSize((path_ / name).string(), &bytes);
+        if (status.IsPathNotFound()) return rocksdb::Status::Corruption(name.string() + " is gone");
+        if (!status.ok()) return status;
+        if (bytes == file.blob_file_size) continue;
+        return rocksdb::Status::Corruption(name.string() + " has " + std::to_string(bytes) + " bytes of " +
+                                           std::to_string(file.blob_file_size));
+      }
+    }
+    return rocksdb::Status::OK();
+  }
+
   Unexpected first_error(const rocksdb::Status& status, const std::string& doing) {
     has_failed_ = true;
     const rocksdb::Status earlier = log_switches_->failure();
     return to_error(earlier.ok() ? status : earlier, doing);
   }
 
+  const std::filesystem::path path_;
   const std::unique_ptr<OpenFolder> open_folder_;  // Let go of last.
   // Used by db_, which must go first.
   const std::unique_ptr<rocksdb::Env> env_;
@@ -325,8 +356,10 @@ Result<std::unique_ptr<Store>> open_rocks_store(const std::filesystem::path& pat
   raw->DestroyColumnFamilyHandle(handles.back());  // default
   handles.pop_back();
   DUELEASE_CHECK(handles.size() == family_count);
-  auto store = std::make_unique<RocksStore>(std::move(*open_folder), std::move(env), std::move(log_filter),
-                                            log_switches, std::move(db_ptr), std::move(handles));
+  auto store =
+      std::make_unique<RocksStore>(path, std::move(*open_folder), std::move(env), std::move(log_filter),
+                                   log_switches, std::move(db_ptr), std::move(handles));
+  if (Result<> r = store->check_large_rows(); !r) return Unexpected{r.error()};
   if (Result<> r = write_first_rows(*store); !r) return Unexpected{r.error()};
   if (options.raises_sequence_after_crash) {
     if (Result<> r = raise_sequence_after_crash(*store, has_lost); !r) return Unexpected{r.error()};
